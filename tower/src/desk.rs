@@ -1,24 +1,24 @@
 //! What admits the calls of a key, their queue, and the tasks of those that wait.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem::take;
 use std::task::Waker;
 
-use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
 use crate::source::{Right, Source};
-use crate::waiters::Waiters;
+use crate::waiters::{Waiter, Waiters};
 
 /// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<const LIMITS: usize> {
     pub(crate) gate: Source<LIMITS>,
     pub(crate) queue: Queue<Vec<Node<LIMITS, Right<LIMITS>>>, LIMITS>,
+    /// The permits of calls that wait for another key.
+    pub(crate) held: Vec<(Place, Call<LIMITS>, Right<LIMITS>)>,
     waiters: Waiters,
     /// How long an admitted call may take to take its permit.
     take_within: Span,
-    /// The calls that did not take a permit in time and wait again, and how long they may take.
-    late: HashMap<Ticket, Span>,
     /// The admitted calls by the time at which their permits lapse. They usually take them in about this order.
     admitted: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
@@ -36,7 +36,7 @@ pub(crate) struct Wakes {
     /// The wakers of calls whose turn has come.
     woken: Vec<Waker>,
     /// A waker that is no longer needed. Its task, and with it another call, may end with it.
-    spent: Option<Waker>,
+    spent: Option<Waiter>,
 }
 
 impl Wakes {
@@ -62,9 +62,9 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         Self {
             gate,
             queue: Queue::new(Vec::new(), most),
+            held: Vec::new(),
             waiters: Waiters::default(),
             take_within,
-            late: HashMap::new(),
             admitted: VecDeque::new(),
             until: Instant::MAX,
             #[cfg(feature = "local")]
@@ -127,6 +127,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         &mut self,
         now: Instant,
         ticket: &mut Ticket,
+        within: &mut Span,
         waker: &Waker,
         call: &Call<LIMITS>,
         place: Place,
@@ -138,14 +139,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             turn = self.queue.take(*ticket);
         }
         if matches!(turn, Turn::Unknown) {
-            let within = self.late.remove(ticket).unwrap_or(self.take_within);
             turn = match self.rejoin(now, call, place) {
                 Ok(Joined::Admitted(permit)) => Turn::Admitted(permit),
                 Err(reason) => Turn::Rejected(reason),
                 Ok(Joined::Waits(again)) => {
                     *ticket = again;
                     // A task that always runs late has enough time in the end.
-                    self.late.insert(again, within * 2);
+                    *within = *within * 2;
                     Turn::Waiting
                 }
             };
@@ -154,7 +154,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             Turn::Admitted(permit) => Wait::Admitted(permit),
             Turn::Rejected(reason) => Wait::Rejected(reason),
             Turn::Waiting | Turn::Unknown => {
-                let (until, spent) = self.waiters.wait(*ticket, waker, now, self.until);
+                let (until, spent) = self.waiters.wait(*ticket, waker, *within, now, self.until);
                 self.wakes.spent = spent;
                 return Wait::Until(until);
             }
@@ -169,24 +169,18 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         self.queue.cancel(now, &mut self.gate, ticket);
     }
 
-    /// How long a new call would wait at the current rate, if it is not sent before `due`.
-    pub(crate) fn peek(
-        &self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        priority: u8,
-        due: Instant,
-    ) -> Result<Span, Reason> {
-        let due = due.max(self.queue.turn(now, &self.gate, call, priority));
-        if due > call.not_after() {
-            return Err(Reason::Late(due));
+    /// Refunds the held permits that are no longer valid.
+    pub(crate) fn renew_held(&mut self, now: Instant) {
+        let Self { gate, queue, held, .. } = self;
+        if held.is_empty() {
+            return;
         }
-        Ok(due - now)
-    }
-
-    /// Whether this call is the next to be sent.
-    pub(crate) fn is_next(&self, ticket: Ticket) -> bool {
-        self.queue.first(self.gate.is_failing()) == Some(ticket.slot())
+        let renew = |(place, call, permit)| Some((place, call, gate.renew(now, permit, &call)?));
+        let before = held.len();
+        *held = take(held).into_iter().filter_map(renew).collect();
+        if held.len() < before {
+            queue.changed();
+        }
     }
 
     /// Changes the gate.
@@ -201,7 +195,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             self.pump(now);
             if self.queue.waiting() > 0 {
                 let late = self.waiters.watch(now, self.until);
-                self.wakes.woken.extend(late);
+                self.wakes.woken.extend(late.map(|call| call.waker));
             }
         }
         take(&mut self.wakes)
@@ -215,7 +209,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
 
     /// Decides the calls that are due.
     fn pump(&mut self, now: Instant) {
-        let Self { gate, queue, waiters, late, admitted, wakes, take_within, .. } = self;
+        let Self { gate, queue, waiters, admitted, wakes, take_within, .. } = self;
         while let Some(&(ticket, by)) = admitted.front()
             && by <= now
         {
@@ -225,13 +219,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         let until = loop {
             match queue.poll(now, gate) {
                 Step::Wake(ticket) => {
-                    wakes.woken.extend(waiters.leave(ticket));
+                    let call = waiters.leave(ticket);
                     if queue.is_admitted(ticket) {
-                        let within = late.get(&ticket).unwrap_or(take_within);
-                        let by = now + *within;
+                        let by = now + call.as_ref().map_or(*take_within, |call| call.within);
                         let at = admitted.partition_point(|(_, other)| *other <= by);
                         admitted.insert(at, (ticket, by));
                     }
+                    wakes.woken.extend(call.map(|call| call.waker));
                 }
                 Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
             }
@@ -247,7 +241,6 @@ impl<const LIMITS: usize> Desk<LIMITS> {
     /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
-        self.late.remove(&ticket);
         let is_it = |(admitted, _): &(Ticket, Instant)| *admitted == ticket;
         if let Some(at) = self.admitted.iter().position(is_it) {
             self.admitted.remove(at);

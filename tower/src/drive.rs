@@ -98,7 +98,7 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
+    let begin = if deadline < Instant::MAX { keys.settings.timer.now() } else { Instant::ZERO };
     let mut acquired = call.with_time_to_end().acquire();
     async move {
         let mut last = None;
@@ -122,7 +122,7 @@ where
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
             let measures = permit.last().takes().is_some();
-            let Some((result, took)) = within(&keys.shared.timer, deadline, measures, sent).await
+            let Some((result, took)) = within(&keys.settings.timer, deadline, measures, sent).await
             else {
                 let key = permit.key().into();
                 attempt.outcome(Outcome::Failed);
@@ -179,7 +179,7 @@ fn late<const LIMITS: usize, T: Timer>(
         return None;
     }
     let lane = permit.last();
-    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.shared.timer.now());
+    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.settings.timer.now());
     let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
     is_late
         .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))

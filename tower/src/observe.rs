@@ -121,7 +121,7 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
         let other = waits
             .map(|(cause, _)| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
         let wait = other.as_ref().unwrap_or(&names.no_wait);
-        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.shared.timer.now() - since);
+        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.settings.timer.now() - since);
         with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
             .record(crate::timer::duration(waited).as_secs_f64());
         gauges(lane);

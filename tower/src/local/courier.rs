@@ -69,7 +69,10 @@ impl<const LIMITS: usize> Desk<LIMITS> {
 
 impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// Changes the member. Gets the number of calls that wait.
-    fn of_member<R>(&self, act: impl FnOnce(&mut Leased, u16, Instant) -> R) -> Option<R> {
+    fn of_member<R>(
+        self: &Arc<Self>,
+        act: impl FnOnce(&mut Leased, u16, Instant) -> R,
+    ) -> Option<R> {
         self.act(|desk, now| {
             let waiting = desk.waiting();
             desk.change(|source| Some(act(source.leased.as_mut()?, waiting, now)))
@@ -77,7 +80,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// Returns the available leases and sends its last request.
-    pub(super) async fn leave(&self, post: &Post) {
+    pub(super) async fn leave(self: &Arc<Self>, post: &Post) {
         let mut room = [0; REQUEST_BYTES];
         let length = self.of_member(|leased, _, now| {
             leased.left = true;
@@ -95,7 +98,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// The request that is due, if any.
-    fn request(&self) -> Option<Vec<u8>> {
+    fn request(self: &Arc<Self>) -> Option<Vec<u8>> {
         self.of_member(|leased, waiting, now| {
             let mut room = [0; REQUEST_BYTES];
             while leased.due(waiting) <= now {
@@ -109,7 +112,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     }
 
     /// Handles an answer, or its absence. An earlier request than the latest one was given up.
-    fn hear(&self, answer: Result<Vec<u8>, LocalError>, is_latest: bool, post: &Post) {
+    fn hear(self: &Arc<Self>, answer: Result<Vec<u8>, LocalError>, is_latest: bool, post: &Post) {
         self.of_member(|leased, waiting, now| {
             let heard = answer.and_then(|grant| {
                 let heard = leased.member.hear(now, &grant, waiting);
@@ -128,7 +131,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     /// After each event: wakes the courier if it is needed earlier. If it has ended with its runtime, returns another
     /// one.
     pub(crate) fn courier(
-        &self,
+        self: &Arc<Self>,
         desk: &mut Desk<LIMITS>,
         now: Instant,
     ) -> Option<(Handle, Courier<LIMITS, T>)> {
@@ -149,11 +152,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let runtime = Handle::try_current().ok().filter(|_| start)?;
         let bell = Arc::new(Notify::new());
         (leased.bell, leased.armed) = (Some(bell.clone()), now);
-        Some((runtime, Courier { lane: self.me.clone(), bell }))
+        Some((runtime, Courier { lane: Arc::downgrade(self), bell }))
     }
 
     pub(crate) fn start(&self, courier: Option<(Handle, Courier<LIMITS, T>)>) {
-        if let (Some((runtime, courier)), Some(sharing)) = (courier, &self.shared.sharing) {
+        if let (Some((runtime, courier)), Some(sharing)) = (courier, &self.settings.sharing) {
             (sharing.start)(&runtime, courier);
         }
     }
@@ -185,7 +188,7 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
                     leased.armed
                 });
                 let until = until.filter(|until| *until < Instant::MAX);
-                until.map(|until| Box::pin(lane.shared.timer.sleep_until(until)))
+                until.map(|until| Box::pin(lane.settings.timer.sleep_until(until)))
             };
             let sleep = async {
                 match sleep {
@@ -208,7 +211,7 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
     /// The lane, if this is its courier.
     fn lane(&self) -> Option<(Arc<Lane<LIMITS, T>>, Arc<Post>)> {
         let lane = self.lane.upgrade()?;
-        let post = lane.shared.sharing.as_ref()?.post.clone();
+        let post = lane.settings.sharing.as_ref()?.post.clone();
         let is_mine = lane.look(|desk, now| {
             let leased = self.member(desk)?;
             leased.armed = leased.armed.max(now);

@@ -197,7 +197,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     }
 
     fn post(&self) -> Option<&Post> {
-        self.keys.shared.sharing.as_ref().map(|sharing| &*sharing.post)
+        self.keys.settings.sharing.as_ref().map(|sharing| &*sharing.post)
     }
 }
 
