@@ -23,9 +23,6 @@ pub(crate) struct Desk<const LIMITS: usize> {
     admitted: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
     until: Instant,
-    /// When a waiting task polls its lane even if the queue needs no check.
-    #[cfg(feature = "local")]
-    pub(crate) look_again: Instant,
     wakes: Wakes,
 }
 
@@ -67,8 +64,6 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             take_within,
             admitted: VecDeque::new(),
             until: Instant::MAX,
-            #[cfg(feature = "local")]
-            look_again: Instant::MAX,
             wakes: Wakes::default(),
         }
     }
@@ -233,8 +228,8 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         let lapses = admitted.front().map_or(Instant::MAX, |(_, by)| *by);
         self.until = until.min(lapses);
         #[cfg(feature = "local")]
-        {
-            self.until = self.until.min(self.look_again);
+        if let Some(leased) = &self.gate.leased {
+            self.until = self.until.min(leased.look_again(now));
         }
     }
 

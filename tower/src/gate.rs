@@ -320,12 +320,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     #[must_use]
     pub fn build(self) -> Gate<LIMITS, T> {
         let seed = self.seed.unwrap_or_else(random);
-        #[cfg(feature = "local")]
-        let settings =
-            Self { sharing: self.sharing.map(|sharing| sharing.of_policy(self.policy)), ..self };
-        #[cfg(not(feature = "local"))]
-        let settings = self;
-        Gate { keys: Arc::new(Keys::new(settings, seed)) }
+        Gate { keys: Arc::new(Keys::new(self, seed)) }
     }
 }
 

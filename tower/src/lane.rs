@@ -233,7 +233,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.lock().gate.is_kept(self.settings.timer.now())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Desk<LIMITS>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<LIMITS>> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -245,19 +245,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.act(|desk, now| desk.change(|gate| change(gate, now)))
     }
 
-    /// Runs `look`, which is no event for the queue.
-    #[cfg(feature = "local")]
-    pub(crate) fn look<R>(&self, look: impl FnOnce(&mut Desk<LIMITS>, Instant) -> R) -> R {
-        look(&mut self.lock(), self.settings.timer.now())
-    }
-
     /// Runs `act`, decides the calls that are due, and wakes their tasks.
     pub(crate) fn act<R>(self: &Arc<Self>, act: impl FnOnce(&mut Desk<LIMITS>, Instant) -> R) -> R {
         let mut state = self.lock();
         let (desk, now) = (&mut *state, self.settings.timer.now());
         desk.renew_held(now);
-        #[cfg(feature = "local")]
-        desk.watch_courier(now);
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
         #[cfg(feature = "metrics")]

@@ -8,11 +8,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::LocalError;
 use super::system::{self, Listener, Stream};
+use super::{LocalError, lock};
 use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
@@ -57,7 +57,7 @@ impl Place {
 
     /// Reports a trouble as an event, at most once a minute.
     pub(super) fn report(&self, trouble: &LocalError) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = lock(&self.reported);
         reported.retain(|(_, at)| at.elapsed() < AGAIN);
         if reported.iter().all(|(earlier, _)| earlier != trouble) {
             reported.push((trouble.clone(), Instant::now()));

@@ -21,21 +21,14 @@ pub(super) struct RecordFile {
     file: Option<File>,
 }
 
-/// The content of a file, and its age.
-#[derive(Debug)]
-pub(super) struct Past {
-    pub(super) record: Vec<u8>,
-    pub(super) away: Duration,
-}
-
 impl RecordFile {
     pub(super) fn new(place: &Place, key: &[u8]) -> Self {
         let name = format!("{}-{:016x}.budget", place.name, digest(key));
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
-    /// Reads the previous holder's record. `None` if there is none that can be read.
-    pub(super) fn read(&self) -> Option<Past> {
+    /// Reads the previous holder's record, and its age. `None` if there is none that can be read.
+    pub(super) fn read(&self) -> Option<(Vec<u8>, Duration)> {
         let bytes = fs::read(&self.path).ok()?;
         let rest = bytes.strip_prefix(&BEGIN)?;
         let (at, rest) = rest.split_first_chunk()?;
@@ -47,7 +40,7 @@ impl RecordFile {
         let rest = rest.strip_prefix(&*self.key)?;
         let record = rest.get(..u16::from_le_bytes(*length).into())?.to_vec();
         let at = UNIX_EPOCH.checked_add(Duration::from_millis(u64::from_le_bytes(*at)))?;
-        Some(Past { record, away: at.elapsed().unwrap_or_default() })
+        Some((record, at.elapsed().unwrap_or_default()))
     }
 
     /// Writes a record.
