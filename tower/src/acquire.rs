@@ -46,7 +46,6 @@ pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
     turn: Turn,
     /// How long it may take to take its permit.
     within: Span,
-    /// How long it keeps permits.
     limit: HoldLimit,
     /// Until when it keeps the permits that it has.
     keeps_until: Instant,
@@ -55,7 +54,6 @@ pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
     alarm: Alarm<T>,
 }
 
-/// Where a call is.
 enum Turn {
     /// It has just arrived.
     New,
@@ -70,7 +68,6 @@ enum Turn {
 }
 
 impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
-    /// Waits for the permits of an attempt.
     pub(crate) fn new(permit: Permit<LIMITS, T>) -> Self {
         Self {
             turn: if permit.call.attempt() == 0 { Turn::New } else { Turn::Again },
@@ -90,7 +87,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
             match &mut self.turn {
                 Turn::New => self.join()?,
                 // All keys have the backoff of the first one: a call that joins earlier would delay others.
-                Turn::Again if layers[0].lane.may_join(call) => {
+                Turn::Again if call.not_before() <= self.permit.last().settings.timer.now() => {
                     self.turn = Turn::Out;
                     self.take_others(None)?;
                 }
@@ -212,7 +209,6 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         self.alarm.poll(&self.permit.last().settings.timer, until, cx)
     }
 
-    /// It waits for this key.
     fn note_wait(&mut self, _at: usize) {
         #[cfg(feature = "metrics")]
         if self.waits.is_none() {
@@ -222,7 +218,6 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         }
     }
 
-    /// It is admitted.
     fn observe(&self) {
         for (at, layer) in self.permit.layers.iter().enumerate() {
             let of_this = self.waits.filter(|(first, ..)| *first == at);

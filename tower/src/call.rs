@@ -9,7 +9,7 @@ use tidegate::{Instant, Outcome};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
-use crate::drive::{Until, drive};
+use crate::drive::drive;
 use crate::error::Error;
 use crate::gate::Gate;
 use crate::observe;
@@ -238,7 +238,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Fut: Future,
     {
         let send = |()| send();
-        drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
+        drive(self, (), false, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
     }
 
     /// The same call, to be sent in time to end by its deadline. A call that has too little time from the start is

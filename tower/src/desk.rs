@@ -10,7 +10,6 @@ use tidegate::{Call, Instant, Reason, Span};
 use crate::source::{Right, Source};
 use crate::waiters::{Waiter, Waiters};
 
-/// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<const LIMITS: usize> {
     pub(crate) gate: Source<LIMITS>,
     pub(crate) queue: Queue<Vec<Node<LIMITS, Right<LIMITS>>>, LIMITS>,
@@ -30,7 +29,6 @@ pub(crate) struct Desk<const LIMITS: usize> {
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Wakes {
-    /// The wakers of calls whose turn has come.
     woken: Vec<Waker>,
     /// A waker that is no longer needed. Its task, and with it another call, may end with it.
     spent: Option<Waiter>,
@@ -43,18 +41,14 @@ impl Wakes {
     }
 }
 
-/// The state of a waiting call.
 pub(crate) enum Wait<const LIMITS: usize> {
-    /// It is admitted.
     Admitted(Right<LIMITS>),
-    /// It will not be sent.
     Rejected(Reason),
     /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
 
 impl<const LIMITS: usize> Desk<LIMITS> {
-    /// At most `most` calls may wait.
     pub(crate) fn new(gate: Source<LIMITS>, most: u32, take_within: Span) -> Self {
         Self {
             gate,
@@ -79,42 +73,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         if !self.admitted.is_empty() {
             self.pump(now); // A permit that was not taken in time leaves room for this call.
         }
-        let joined = self.queue.admit_or_join(now, &mut self.gate, call, *place)?;
-        self.decide(now, joined)
+        self.queue.admit_or_join(now, &mut self.gate, call, *place)
     }
 
     /// Whether no call waits.
     pub(crate) fn is_free(&mut self, now: Instant) -> bool {
         self.pump(now);
         self.queue.waiting() == 0
-    }
-
-    /// [`join`](Self::join) for a call that was here before.
-    pub(crate) fn rejoin(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        place: Place,
-    ) -> Result<Joined<Right<LIMITS>>, Reason> {
-        let joined = self.queue.rejoin(now, &mut self.gate, call, place)?;
-        self.decide(now, joined)
-    }
-
-    /// Decides a call that has just joined, if it is its turn.
-    fn decide(
-        &mut self,
-        now: Instant,
-        joined: Joined<Right<LIMITS>>,
-    ) -> Result<Joined<Right<LIMITS>>, Reason> {
-        let Joined::Waits(ticket) = joined else { return Ok(joined) };
-        self.pump(now);
-        let decided = match self.queue.take(ticket) {
-            Turn::Admitted(permit) => Ok(Joined::Admitted(permit)),
-            Turn::Rejected(reason) => Err(reason),
-            Turn::Waiting | Turn::Unknown => return Ok(joined),
-        };
-        self.forget(ticket);
-        decided
     }
 
     /// The state of a waiting call. One that did not take its permit in time joins again, and gets another ticket.
@@ -134,14 +99,15 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             turn = self.queue.take(*ticket);
         }
         if matches!(turn, Turn::Unknown) {
-            turn = match self.rejoin(now, call, place) {
+            turn = match self.queue.rejoin(now, &mut self.gate, call, place) {
                 Ok(Joined::Admitted(permit)) => Turn::Admitted(permit),
                 Err(reason) => Turn::Rejected(reason),
                 Ok(Joined::Waits(again)) => {
                     *ticket = again;
                     // A task that always runs late has enough time in the end.
                     *within = *within * 2;
-                    Turn::Waiting
+                    self.pump(now);
+                    self.queue.take(again)
                 }
             };
         }
@@ -178,7 +144,6 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         }
     }
 
-    /// Changes the gate.
     pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Source<LIMITS>) -> R) -> R {
         self.queue.changed();
         change(&mut self.gate)
@@ -196,13 +161,11 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         take(&mut self.wakes)
     }
 
-    /// The wakers of all tasks that wait.
     #[cfg(feature = "local")]
     pub(crate) fn all(&mut self) -> Wakes {
         Wakes { woken: self.waiters.all(), spent: None }
     }
 
-    /// Decides the calls that are due.
     fn pump(&mut self, now: Instant) {
         let Self { gate, queue, waiters, admitted, wakes, take_within, .. } = self;
         while let Some(&(ticket, by)) = admitted.front()
@@ -233,7 +196,6 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         }
     }
 
-    /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
         let is_it = |(admitted, _): &(Ticket, Instant)| *admitted == ticket;

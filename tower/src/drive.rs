@@ -48,18 +48,8 @@ impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     }
 }
 
-/// When a permit ends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Until {
-    /// When `send` returns its result.
-    Result,
-    /// When the returned guard is dropped.
-    Guard,
-}
-
 /// The state of a call after its last result.
 pub(crate) enum End<const LIMITS: usize, T: Timer> {
-    /// It has not ended.
     Held(Guard<LIMITS, T>),
     Ended,
     /// The server did not serve it, and this is why it is not retried.
@@ -67,7 +57,6 @@ pub(crate) enum End<const LIMITS: usize, T: Timer> {
 }
 
 impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
-    /// The response, which keeps the guard.
     pub(crate) fn hold<R: Hold<LIMITS, T>>(self, mut response: R) -> R::Held {
         match self {
             Self::Held(guard) => return response.hold(Some(guard)),
@@ -81,14 +70,15 @@ impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
 /// Sends a request when it may be sent, and retries it. `finish` gets the last result rather than the reason for
 /// stopping.
 ///
-/// `repeat` copies a request before it is sent. A request without a copy is sent once.
+/// `repeat` copies a request before it is sent. A request without a copy is sent once. If `holds`, a permit ends when
+/// the returned guard is dropped, else with the result.
 ///
 /// An async block that uses its captures in place: the arguments of an async function, and each future around it, would
 /// hold and move another copy of the request.
 pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
     mut request: Req,
-    until: Until,
+    holds: bool,
     repeat: impl Fn(&mut Req) -> Option<Req>,
     classify: impl Classify<Fut::Output, LIMITS>,
     mut send: impl FnMut(Req) -> Fut,
@@ -121,20 +111,21 @@ where
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let measures = permit.last().takes().is_some();
-            let Some((result, took)) = within(&keys.settings.timer, deadline, measures, sent).await
-            else {
+            let timer = &keys.settings.timer;
+            let measures = deadline < Instant::MAX || permit.last().takes().is_some();
+            let sent_at = measures.then(|| timer.now());
+            let Some(result) = within(timer, deadline, sent).await else {
                 let key = permit.key().into();
                 attempt.outcome(Outcome::Failed);
                 permit.settle(Outcome::Failed);
                 return finish(Err(Error::TimedOut { key }));
             };
             let reply = classify.classify(&result);
-            if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
-                permit.last().has_taken(took);
+            if let (Some(sent_at), Outcome::Ok) = (sent_at, reply.outcome) {
+                permit.last().has_taken(timer.now() - sent_at);
             }
             attempt.outcome(reply.outcome);
-            if reply.outcome == Outcome::Ok && until == Until::Guard {
+            if reply.outcome == Outcome::Ok && holds {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
             }
             let end = match (reply.outcome, copy) {
@@ -186,20 +177,14 @@ fn late<const LIMITS: usize, T: Timer>(
         .inspect(observe::rejected)
 }
 
-/// The future's output and, if there is a deadline or `measures`, how long it took. `None` if the deadline passes
-/// first.
+/// The future's output. `None` if the deadline passes first.
 async fn within<T: Timer, F: Future>(
     timer: &T,
     deadline: Instant,
-    measures: bool,
     mut future: Pin<&mut F>,
-) -> Option<(F::Output, Option<Span>)> {
-    if deadline == Instant::MAX && !measures {
-        return Some((future.await, None));
-    }
-    let begin = timer.now();
+) -> Option<F::Output> {
     if deadline == Instant::MAX {
-        return Some((future.await, Some(timer.now() - begin)));
+        return Some(future.await);
     }
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
@@ -208,7 +193,7 @@ async fn within<T: Timer, F: Future>(
             Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
         });
         if let Some(output) = first.await {
-            return Some((output, Some(timer.now() - begin)));
+            return Some(output);
         }
     }
     None

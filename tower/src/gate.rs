@@ -197,7 +197,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// ```
     pub fn reset(&self, key: &str) {
         if let Some(lane) = self.keys.find(key) {
-            lane.reset();
+            lane.change(|gate, now| gate.own.reset(now));
         }
     }
 
@@ -332,7 +332,6 @@ fn random() -> u64 {
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
 
-/// The policy with its laws as [`AnyLaw`].
 fn any<L: Copy + Into<AnyLaw>, const LIMITS: usize>(
     policy: Policy<L, LIMITS>,
 ) -> Policy<AnyLaw, LIMITS> {

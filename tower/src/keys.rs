@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashlink::LinkedHashMap;
 use tidegate::law::AnyLaw;
 use tidegate::queue::Place;
-use tidegate::{Policy, Rng, Span};
+use tidegate::{Controller, Policy, Rng, Span};
 
 use crate::error::RestoreError;
 use crate::gate::Builder;
 use crate::lane::Lane;
 use crate::layers::{Layer, Layers};
+use crate::source::Source;
 use crate::stats::{self, Stats};
 use crate::timer::Timer;
 
@@ -26,7 +27,6 @@ struct Table<const LIMITS: usize, T: Timer> {
     /// The least recently used first.
     lanes: LinkedHashMap<Arc<str>, Arc<Lane<LIMITS, T>>, RandomState>,
     seeds: Rng,
-    /// The counters of evicted keys.
     past: tidegate::Stats,
 }
 
@@ -41,7 +41,6 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         Self { settings: Arc::new(settings), table: Mutex::new(table) }
     }
 
-    /// The lane of a key in the table.
     pub(crate) fn find(&self, key: &str) -> Option<Arc<Lane<LIMITS, T>>> {
         self.lock().find(key).cloned()
     }
@@ -65,14 +64,15 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             table.policy = policy;
             table.all()
         };
-        lanes.iter().for_each(|lane| lane.set_policy(policy));
+        for lane in lanes {
+            lane.change(|gate, now| gate.set_policy(policy, now));
+        }
         #[cfg(feature = "local")]
         if let Some(sharing) = &self.settings.sharing {
             sharing.set_policy(policy);
         }
     }
 
-    /// The counters of all keys, including evicted ones.
     pub(crate) fn stats(&self) -> Stats {
         let (past, lanes) = {
             let table = self.lock();
@@ -83,7 +83,6 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         all
     }
 
-    /// The snapshots of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let lanes = self.lock().all();
         let snapshot = |lane: Arc<Lane<_, _>>| Some((lane.key.to_string(), lane.snapshot()?));
@@ -107,8 +106,11 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             let seed = table.seed();
             let key: Arc<str> = key.as_str().into();
             let settings = self.settings.clone();
-            let lane = Lane::restore(key.clone(), settings, table.policy, seed, record, away);
-            restored.push(lane.map_err(|reason| RestoreError { key, reason })?);
+            let now = settings.timer.now();
+            match Controller::restore(table.policy, seed, record, now, away) {
+                Ok(own) => restored.push(Lane::new(key, settings, Source::new(own))),
+                Err(reason) => return Err(RestoreError { key, reason }),
+            }
         }
         let mut count = 0;
         for lane in restored {
@@ -124,7 +126,6 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         Ok(count)
     }
 
-    /// Removes and returns the lanes of all keys.
     #[cfg(feature = "local")]
     pub(crate) fn take(&self) -> Vec<Arc<Lane<LIMITS, T>>> {
         let mut table = self.lock();
@@ -154,7 +155,8 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
 
     fn make(&mut self, key: &str, keys: &Keys<LIMITS, T>) -> Arc<Lane<LIMITS, T>> {
         self.make_room(keys.settings.keys);
-        let lane = Lane::new(key.into(), keys.settings.clone(), self.policy, self.seed());
+        let source = Source::of(&keys.settings, self.policy, self.seed());
+        let lane = Lane::new(key.into(), keys.settings.clone(), source);
         self.put(lane.clone());
         lane
     }
@@ -190,7 +192,6 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         stats::add(&mut self.past, &lane.stats().counts);
     }
 
-    /// The seed of the next key.
     fn seed(&mut self) -> u64 {
         u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
     }

@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tidegate::law::{AnyLaw, AnyState};
+use tidegate::law::AnyState;
 use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
-use tidegate::snapshot::SnapshotError;
-use tidegate::{Call, Controller, Decision, Instant, Policy, Reason, Reply, Span, Verdict};
+use tidegate::{Call, Decision, Instant, Reason, Reply, Span, Verdict};
 
 use crate::desk::Desk;
 use crate::error::Error;
@@ -30,39 +29,15 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
     pub(crate) fn new(
         key: Arc<str>,
         settings: Arc<Builder<LIMITS, T>>,
-        policy: Policy<AnyLaw, LIMITS>,
-        seed: u64,
+        source: Source<LIMITS>,
     ) -> Arc<Self> {
-        let now = settings.timer.now();
-        #[cfg(feature = "local")]
-        if let Some(sharing) = &settings.sharing {
-            let source = Source::leasing(sharing.member(now), policy, seed, now);
-            return Self::with(key, settings, source);
-        }
-        Self::with(key, settings, Source::new(Controller::new(policy, seed, now)))
-    }
-
-    pub(crate) fn restore(
-        key: Arc<str>,
-        settings: Arc<Builder<LIMITS, T>>,
-        policy: Policy<AnyLaw, LIMITS>,
-        seed: u64,
-        record: &[u8],
-        away: Span,
-    ) -> Result<Arc<Self>, SnapshotError> {
-        let control = Controller::restore(policy, seed, record, settings.timer.now(), away)?;
-        Ok(Self::with(key, settings, Source::new(control)))
-    }
-
-    fn with(key: Arc<str>, settings: Arc<Builder<LIMITS, T>>, source: Source<LIMITS>) -> Arc<Self> {
-        let desk = Desk::new(source, settings.queue, settings.take_within);
         Arc::new(Self {
-            key,
-            settings,
             takes: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
-            metrics: crate::observe::Metrics::default(),
-            desk: Mutex::new(desk),
+            metrics: crate::observe::Metrics::new(&key),
+            desk: Mutex::new(Desk::new(source, settings.queue, settings.take_within)),
+            key,
+            settings,
         })
     }
 
@@ -70,7 +45,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         Error::rejected(self.key.clone(), reason, now)
     }
 
-    /// See [`Desk::join`].
     pub(crate) fn join(
         self: &Arc<Self>,
         call: &Call<LIMITS>,
@@ -79,12 +53,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.act(|desk, now| desk.join(now, call, place).map_err(|why| self.rejected(why, now)))
     }
 
-    /// Returns whether a call may join, because its backoff has ended.
-    pub(crate) fn may_join(&self, call: &Call<LIMITS>) -> bool {
-        call.attempt() == 0 || self.settings.timer.now() >= call.not_before()
-    }
-
-    /// A permit if no other call waits.
     pub(crate) fn try_take(
         self: &Arc<Self>,
         call: &Call<LIMITS>,
@@ -109,13 +77,10 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             {
                 return Ok(Joined::Admitted(permit));
             }
-            desk.rejoin(now, call, place).map_err(|why| self.rejected(why, now))
+            desk.queue
+                .rejoin(now, &mut desk.gate, call, place)
+                .map_err(|why| self.rejected(why, now))
         })
-    }
-
-    /// Keeps the permit of a call that waits for another key. No other call uses its room.
-    pub(crate) fn hold(&self, permit: Right<LIMITS>, call: Call<LIMITS>, place: Place) {
-        self.lock().held.push((place, call, permit));
     }
 
     /// Returns a kept permit, unless the lane had to refund it.
@@ -144,7 +109,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         (limit.until(now, is_next, &gate.own, call, held.len()), now)
     }
 
-    /// The next attempt of a call.
     pub(crate) fn retry(
         self: &Arc<Self>,
         call: &Call<LIMITS>,
@@ -162,13 +126,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.takes.store(shortest.min(time.as_nanos()), Ordering::Relaxed);
     }
 
-    /// How long its calls take at least.
     pub(crate) fn takes(&self) -> Option<Span> {
         let nanos = self.takes.load(Ordering::Relaxed);
         (nanos > 0).then(|| Span::from_nanos(nanos))
     }
 
-    /// How long a new call would wait at the current rate.
     pub(crate) fn peek(&self, call: &Call<LIMITS>, priority: u8) -> Result<Span, Error> {
         let (desk, now) = (self.lock(), self.settings.timer.now());
         let Desk { gate, queue, .. } = &*desk;
@@ -192,7 +154,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         (wait, queue.waiting().saturating_add(gate.own.in_flight().into()))
     }
 
-    /// What currently delays a plain call.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self) -> Option<tidegate::gate::Gate> {
         self.lock().gate.why(self.settings.timer.now())
@@ -216,14 +177,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         }
     }
 
-    pub(crate) fn set_policy(self: &Arc<Self>, policy: Policy<AnyLaw, LIMITS>) {
-        self.change(|gate, now| gate.set_policy(policy, now));
-    }
-
-    pub(crate) fn reset(self: &Arc<Self>) {
-        self.change(|gate, now| gate.own.reset(now));
-    }
-
     pub(crate) fn snapshot(&self) -> Option<Vec<u8>> {
         self.lock().gate.snapshot(self.settings.timer.now())
     }
@@ -237,7 +190,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the controller.
     pub(crate) fn change<R>(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Source<LIMITS>, Instant) -> R,
@@ -252,12 +204,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         desk.renew_held(now);
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
-        #[cfg(feature = "metrics")]
-        self.metrics.set([
-            desk.gate.interval(now).map_or(0, Span::as_nanos),
-            desk.gate.own.in_flight().into(),
-            desk.queue.waiting() as u64,
-        ]);
         #[cfg(feature = "local")]
         let courier = self.courier(desk, now);
         drop(state);

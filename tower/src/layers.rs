@@ -15,7 +15,6 @@ use crate::timer::Timer;
 /// The keys of a call, from the most general to the most specific. Most calls have one.
 pub(crate) type Layers<const LIMITS: usize, T> = SmallVec<[Layer<LIMITS, T>; 1]>;
 
-/// One key of a call.
 pub(crate) struct Layer<const LIMITS: usize, T: Timer> {
     pub(crate) lane: Arc<Lane<LIMITS, T>>,
     /// `None` if it has none, or once it has ended.
@@ -58,10 +57,10 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         }
     }
 
-    /// Lets the lane keep its permit.
+    /// Lets the lane keep its permit. No other call uses its room.
     pub(crate) fn keep(&mut self, call: Call<LIMITS>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.hold(permit, call, self.place);
+            self.lane.lock().held.push((self.place, call, permit));
             self.is_kept = true;
         }
     }

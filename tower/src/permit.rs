@@ -39,7 +39,6 @@ pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    /// A call that has no permits of its keys yet.
     pub(crate) const fn new(layers: Layers<LIMITS, T>, call: Call<LIMITS>) -> Self {
         Self { call, layers, has_learnt: false }
     }
@@ -49,7 +48,6 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         Self::new(take(&mut self.layers), self.call)
     }
 
-    /// The most specific key.
     pub(crate) fn last(&self) -> &Lane<LIMITS, T> {
         &self.layers[self.layers.len() - 1].lane
     }
@@ -79,7 +77,6 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         }
     }
 
-    /// Refunds what it has.
     pub(crate) fn take_back(&mut self) {
         self.layers.iter_mut().for_each(Layer::refund);
     }

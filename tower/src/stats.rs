@@ -39,7 +39,6 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Adds those of another key.
     pub(crate) fn add(&mut self, other: &Self) {
         add(&mut self.counts, &other.counts);
         self.keys += other.keys;

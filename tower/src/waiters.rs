@@ -84,7 +84,6 @@ impl Waiters {
         self.calls.remove(&ticket)
     }
 
-    /// Removes all calls.
     #[cfg(feature = "local")]
     pub(crate) fn all(&mut self) -> Vec<Waker> {
         self.watcher = None;

@@ -57,7 +57,6 @@ struct Budget {
     unstored: Option<String>,
 }
 
-/// See the module's documentation.
 pub(super) struct Budgets {
     terms: Arc<Terms>,
     clock: Tokio,

@@ -34,7 +34,6 @@ impl<const LIMITS: usize, T: Timer> Sharing<LIMITS, T> {
         }
     }
 
-    /// The member of a key.
     pub(crate) fn member(&self, now: Instant) -> Box<Leased> {
         Box::new(Leased::new(&self.post.terms, now))
     }
@@ -70,7 +69,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         }
     }
 
-    /// The latest trouble.
     pub(super) fn trouble(&self) -> Option<LocalError> {
         self.lock().gate.leased.as_ref()?.trouble.clone()
     }

@@ -34,7 +34,6 @@ pub(super) struct Frame {
     pub(super) body: Vec<u8>,
 }
 
-/// Encodes a request for a key.
 pub(super) fn request(id: u32, key: &str, body: &[u8]) -> Result<Vec<u8>, LocalError> {
     let length = u16::try_from(key.len()).map_err(|_| {
         let length = key.len();
@@ -48,12 +47,10 @@ pub(super) fn leaves(request: &[u8]) -> bool {
     request.get(2) == Some(&1)
 }
 
-/// Encodes an answer.
 pub(super) fn answer(id: u32, kind: u16, body: &[u8]) -> Vec<u8> {
     frame(id, kind, &[], &body[..body.len().min(MOST_BODY)])
 }
 
-/// Encodes a policy.
 pub(super) fn policy(Told { since, digest, text }: &Told) -> Vec<u8> {
     [&since.to_le_bytes()[..], &digest.to_le_bytes(), text.as_bytes()].concat()
 }

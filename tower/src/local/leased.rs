@@ -15,7 +15,6 @@ use crate::timer::span;
 /// How many calls of a key can be in flight in one process.
 const PLACES: usize = 256;
 
-/// See the module's documentation.
 pub(crate) struct Leased {
     pub(crate) member: CountedMember<PLACES>,
     /// What calls have learnt that keep their places until their responses end. A request reports it with the place.

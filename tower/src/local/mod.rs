@@ -229,7 +229,6 @@ pub struct SharingStats {
 }
 
 impl SharingStats {
-    /// Adds those of another key.
     pub(crate) fn add(&mut self, other: &Self) {
         self.members = self.members.max(other.members);
         self.available_leases += other.available_leases;

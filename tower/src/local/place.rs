@@ -21,7 +21,6 @@ pub(super) type Number = Option<u64>;
 /// When the same trouble is reported again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,
@@ -55,7 +54,6 @@ impl Place {
         Ok(Self { folder, name, path, reported: Mutex::default() })
     }
 
-    /// Reports a trouble as an event, at most once a minute.
     pub(super) fn report(&self, trouble: &LocalError) {
         let mut reported = lock(&self.reported);
         reported.retain(|(_, at)| at.elapsed() < AGAIN);

@@ -25,7 +25,6 @@ enum Way {
     Line(Arc<Line>),
 }
 
-/// See the module's documentation.
 pub(super) struct Post {
     pub(super) terms: Arc<Terms>,
     way: Mutex<Option<Way>>,
@@ -53,7 +52,6 @@ impl Post {
         lock(&self.terms.standing).meet(&line.policy)
     }
 
-    /// Says that another process's policy applies, if it does.
     pub(super) fn is_replaced(&self) -> Option<LocalError> {
         let way = lock(&self.way).clone();
         let Some(Way::Line(line)) = way else { return None };
@@ -92,12 +90,10 @@ impl Post {
         self.find(None).await.map(drop)
     }
 
-    /// The counters of a key's budget, if this process holds it.
     pub(super) fn budget(&self, key: &str) -> Option<LocalBudget> {
         self.seat()?.stats(key.as_bytes())
     }
 
-    /// Closes the seat or the connection.
     pub(super) fn close(&self) {
         let way = lock(&self.way).take();
         if let Some(Way::Seat(seat)) = way {

@@ -13,7 +13,6 @@ use super::place::Place;
 /// The start of a file: a name and the version of the format.
 const BEGIN: [u8; 9] = *b"tidegate\x01";
 
-/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,

@@ -47,7 +47,6 @@ impl Seat {
         Ok(Some(seat))
     }
 
-    /// Whether this process still has it.
     pub(super) fn is_held(&self) -> bool {
         let held = self.held.load(Ordering::SeqCst);
         if held && self.terms.place.look() != self.number {
@@ -122,7 +121,6 @@ impl Drop for Host {
     }
 }
 
-/// Accepts members until the seat is dropped.
 async fn welcome(host: Host, mut listener: Listener, terms: Arc<Terms>) {
     let mut members = JoinSet::new();
     while let Ok(member) = system::accept(&mut listener, &terms.place.path).await {

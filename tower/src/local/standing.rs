@@ -15,11 +15,9 @@ pub(super) struct Told {
     /// Its start, in milliseconds since 1970.
     pub(super) since: u64,
     pub(super) digest: u32,
-    /// For messages.
     pub(super) text: String,
 }
 
-/// The policy of this process.
 #[derive(Debug)]
 pub(super) struct Standing {
     pub(super) policy: Policy<AnyLaw>,
@@ -48,7 +46,6 @@ impl Standing {
         *self = next;
     }
 
-    /// The process sends a request.
     pub(super) fn ask(&mut self) {
         self.rule.ask(self.clock.now());
     }
@@ -95,7 +92,6 @@ impl Standing {
     }
 }
 
-/// In milliseconds since 1970.
 fn today() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

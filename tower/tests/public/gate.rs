@@ -368,24 +368,6 @@ async fn a_call_that_is_not_polled_delays_paced_calls_by_at_most_two_seconds() {
     lost.await.unwrap().settle(Outcome::Ok);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_branch_of_select_may_use_the_gate_of_another_branch() {
-    let gate = Gate::new(concurrently(1));
-    let held = gate.acquire().await.unwrap();
-    let mut other = pin!(gate.acquire());
-    let begun = Instant::now();
-    tokio::select! {
-        biased;
-        _ = &mut other => unreachable!("the only place is in use"),
-        () = tokio::time::sleep(Duration::from_secs(1)) => {
-            held.settle(Outcome::Ok); // admits the other branch, which is not polled
-            gate.acquire().await.unwrap().settle(Outcome::Ok);
-        }
-    }
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    other.await.unwrap().settle(Outcome::Ok);
-}
-
 #[tokio::test]
 async fn calls_that_are_admitted_at_once_let_the_other_futures_of_their_task_run() {
     let gate = Gate::new(Policy::new(Fixed::UNLIMITED));
