@@ -13,7 +13,7 @@ use std::mem::replace;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tidegate::queue::{HoldLimit, Joined, Ticket};
+use tidegate::queue::{HoldLimit, Ticket};
 use tidegate::{Instant, Span};
 
 use crate::alarm::{self, Alarm, waker};
@@ -142,13 +142,9 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         }
         self.turn = Turn::Out;
         for at in 0..self.permit.layers.len() {
-            let Layer { lane, permit, place, .. } = &mut self.permit.layers[at];
-            match lane.join(&call, place)? {
-                Joined::Admitted(right) => *permit = Some(right),
-                Joined::Waits(ticket) => {
-                    self.leave();
-                    self.turn = Turn::Waits(at, ticket);
-                }
+            if let Some(ticket) = self.permit.layers[at].join(&call)? {
+                self.leave();
+                self.turn = Turn::Waits(at, ticket);
             }
         }
         if let Turn::Waits(..) = self.turn {
@@ -161,14 +157,10 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn take_others(&mut self, admitted: Option<usize>) -> Result<(), Error> {
         let Permit { call, layers, .. } = &mut self.permit;
         for (at, layer) in layers.iter_mut().enumerate().filter(|(at, _)| Some(*at) != admitted) {
-            let before = layer.take();
-            match layer.lane.rejoin(before, call, layer.place)? {
-                Joined::Admitted(right) => layer.permit = Some(right),
-                Joined::Waits(ticket) => {
-                    self.turn = Turn::Waits(at, ticket);
-                    self.keep(at, ticket);
-                    break;
-                }
+            if let Some(ticket) = layer.rejoin(call)? {
+                self.turn = Turn::Waits(at, ticket);
+                self.keep(at, ticket);
+                break;
             }
         }
         Ok(())

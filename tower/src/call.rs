@@ -186,7 +186,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Acquire::new(self.unused_permit())
     }
 
-    fn unused_permit(&self) -> Permit<LIMITS, T> {
+    pub(crate) fn unused_permit(&self) -> Permit<LIMITS, T> {
         Permit::new(self.gate.keys.layers(&self.names, self.priority), self.call)
     }
 
@@ -239,22 +239,6 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     {
         let send = |()| send();
         drive(self, (), false, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
-    }
-
-    /// The same call, to be sent in time to end by its deadline. A call that has too little time from the start is
-    /// sent as soon as possible.
-    pub(crate) fn with_time_to_end(self) -> Self {
-        let (keys, deadline) = (&self.gate.keys, self.deadline());
-        if deadline == Instant::MAX {
-            return self;
-        }
-        let takes = self.names.last().and_then(|key| keys.find(key)?.takes());
-        let by = takes.map_or(deadline, |takes| deadline - takes);
-        if by < keys.settings.timer.now() {
-            self
-        } else {
-            Self { call: self.call.deadline(by), ..self }
-        }
     }
 
     /// The key, if the call has none.

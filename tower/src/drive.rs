@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use tidegate::{Instant, Outcome, Reason, Reply, Span};
 
+use crate::acquire::Acquire;
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::Error;
@@ -88,21 +89,20 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let begin = if deadline < Instant::MAX { keys.settings.timer.now() } else { Instant::ZERO };
-    let mut acquired = call.with_time_to_end().acquire();
+    let (mut begin, mut unused) = (Instant::ZERO, call.unused_permit());
+    if deadline < Instant::MAX {
+        begin = keys.settings.timer.now();
+        // A call that has too little time from the start is sent as soon as possible.
+        let by = deadline - unused.last().takes().unwrap_or(Span::ZERO);
+        if by >= begin {
+            unused.call = unused.call.deadline(by);
+        }
+    }
+    let mut acquired = Acquire::new(unused);
     async move {
         let mut last = None;
         loop {
-            let admitted = match acquired.await {
-                Ok(permit) => match late(&permit, begin, deadline) {
-                    Some(error) => {
-                        permit.refund();
-                        Err(error)
-                    }
-                    None => Ok(permit),
-                },
-                Err(error) => Err(error),
-            };
+            let admitted = acquired.await.and_then(|permit| in_time(permit, begin, deadline));
             let permit = match (admitted, last) {
                 (Ok(permit), _) => permit,
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
@@ -160,21 +160,24 @@ where
     }
 }
 
-/// Why an admitted call is not sent: it had enough time when it was made, and has no longer, because it had to wait.
-fn late<const LIMITS: usize, T: Timer>(
-    permit: &Permit<LIMITS, T>,
+/// The permit, unless the call had enough time when it was made, and has no longer, because it had to wait.
+fn in_time<const LIMITS: usize, T: Timer>(
+    permit: Permit<LIMITS, T>,
     begin: Instant,
     deadline: Instant,
-) -> Option<Error> {
+) -> Result<Permit<LIMITS, T>, Error> {
     if deadline == Instant::MAX {
-        return None;
+        return Ok(permit);
     }
     let lane = permit.last();
     let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.settings.timer.now());
-    let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
-    is_late
-        .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))
-        .inspect(observe::rejected)
+    if left > Span::ZERO && (left >= takes || deadline - begin < takes) {
+        return Ok(permit);
+    }
+    let error = Error::rejected(permit.key().into(), Reason::Late(begin), begin);
+    observe::rejected(&error);
+    permit.refund();
+    Err(error)
 }
 
 /// The future's output. `None` if the deadline passes first.

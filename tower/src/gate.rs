@@ -325,7 +325,7 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
 }
 
 /// The seed of a gate. On wasm32, std has none.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     #[cfg(all(feature = "js", target_family = "wasm"))]
     return crate::js::random();
     #[cfg(not(all(feature = "js", target_family = "wasm")))]

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::law::AnyState;
-use tidegate::queue::{Gate, HoldLimit, Joined, Place, Ticket};
-use tidegate::{Call, Decision, Instant, Reason, Reply, Span, Verdict};
+use tidegate::queue::{Gate, HoldLimit, Ticket};
+use tidegate::{Call, Instant, Reason, Reply, Span, Verdict};
 
 use crate::desk::Desk;
 use crate::error::Error;
 use crate::gate::Builder;
-use crate::source::{Right, Source};
+use crate::source::Source;
 use crate::stats::Stats;
 use crate::timer::{Timer, duration};
 
@@ -43,51 +43,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
 
     pub(crate) fn rejected(&self, reason: Reason, now: Instant) -> Error {
         Error::rejected(self.key.clone(), reason, now)
-    }
-
-    pub(crate) fn join(
-        self: &Arc<Self>,
-        call: &Call<LIMITS>,
-        place: &mut Place,
-    ) -> Result<Joined<Right<LIMITS>>, Error> {
-        self.act(|desk, now| desk.join(now, call, place).map_err(|why| self.rejected(why, now)))
-    }
-
-    pub(crate) fn try_take(
-        self: &Arc<Self>,
-        call: &Call<LIMITS>,
-        priority: u8,
-    ) -> Option<(Right<LIMITS>, Place)> {
-        self.act(|desk, now| match desk.is_free(now).then(|| desk.gate.poll(now, call))? {
-            Decision::Admit(permit) => Some((permit, desk.queue.place(priority))),
-            _ => None,
-        })
-    }
-
-    /// A call that was here before takes its turn again, or renews the permit that it has.
-    pub(crate) fn rejoin(
-        self: &Arc<Self>,
-        permit: Option<Right<LIMITS>>,
-        call: &Call<LIMITS>,
-        place: Place,
-    ) -> Result<Joined<Right<LIMITS>>, Error> {
-        self.act(|desk, now| {
-            if let Some(permit) = permit
-                && let Some(permit) = desk.change(|gate| gate.renew(now, permit, call))
-            {
-                return Ok(Joined::Admitted(permit));
-            }
-            desk.queue
-                .rejoin(now, &mut desk.gate, call, place)
-                .map_err(|why| self.rejected(why, now))
-        })
-    }
-
-    /// Returns a kept permit, unless the lane had to refund it.
-    pub(crate) fn take_held(&self, place: Place) -> Option<Right<LIMITS>> {
-        let held = &mut self.lock().held;
-        let at = held.iter().position(|(other, ..)| *other == place)?;
-        Some(held.swap_remove(at).2)
     }
 
     /// Until when a call that waits here keeps its permits of other keys, and the time.

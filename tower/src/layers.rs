@@ -4,9 +4,10 @@ use std::mem::take;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tidegate::queue::{Gate, Place};
-use tidegate::{Call, Outcome, Reply};
+use tidegate::queue::{Gate, Joined, Place, Ticket};
+use tidegate::{Call, Decision, Outcome, Reply};
 
+use crate::error::Error;
 use crate::lane::Lane;
 use crate::observe;
 use crate::source::Right;
@@ -31,10 +32,46 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
 
     /// Takes a permit if no other call waits. Returns whether there is one.
     pub(crate) fn try_take(&mut self, call: &Call<LIMITS>) -> bool {
-        if let Some((right, place)) = self.lane.try_take(call, self.place.priority()) {
-            (self.permit, self.place) = (Some(right), place);
-        }
+        let place = &mut self.place;
+        self.permit = self.lane.act(|desk, now| {
+            let decision = desk.is_free(now).then(|| desk.gate.poll(now, call))?;
+            let Decision::Admit(permit) = decision else { return None };
+            *place = desk.queue.place(place.priority());
+            Some(permit)
+        });
         self.permit.is_some()
+    }
+
+    /// A new call joins the queue. `None` if it is admitted at once.
+    pub(crate) fn join(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
+        let (lane, place) = (&self.lane, &mut self.place);
+        let joined = lane.act(|desk, now| {
+            desk.join(now, call, place).map_err(|reason| lane.rejected(reason, now))
+        });
+        joined.map(|joined| self.admitted(joined))
+    }
+
+    /// A call that was here before renews the permit that it has, or takes its turn again.
+    pub(crate) fn rejoin(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
+        let (before, lane, place) = (self.take(), &self.lane, self.place);
+        let joined = lane.act(|desk, now| {
+            if let Some(permit) = before
+                && let Some(permit) = desk.change(|gate| gate.renew(now, permit, call))
+            {
+                return Ok(Joined::Admitted(permit));
+            }
+            let joined = desk.queue.rejoin(now, &mut desk.gate, call, place);
+            joined.map_err(|reason| lane.rejected(reason, now))
+        });
+        joined.map(|joined| self.admitted(joined))
+    }
+
+    fn admitted(&mut self, joined: Joined<Right<LIMITS>>) -> Option<Ticket> {
+        match joined {
+            Joined::Admitted(right) => self.permit = Some(right),
+            Joined::Waits(ticket) => return Some(ticket),
+        }
+        None
     }
 
     pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
@@ -65,17 +102,20 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         }
     }
 
-    pub(crate) fn take(&mut self) -> Option<Right<LIMITS>> {
-        match take(&mut self.is_kept) {
-            true => self.lane.take_held(self.place),
-            false => self.permit.take(),
+    /// The permit, unless the lane kept it and had to refund it.
+    fn take(&mut self) -> Option<Right<LIMITS>> {
+        if !take(&mut self.is_kept) {
+            return self.permit.take();
         }
+        let held = &mut self.lane.lock().held;
+        let at = held.iter().position(|(place, ..)| *place == self.place)?;
+        Some(held.swap_remove(at).2)
     }
 
     pub(crate) fn refund(&mut self) {
         if let Some(permit) = self.take() {
             self.lane.change(|gate, now| gate.refund(now, permit));
-            observe::released(&self.lane);
+            observe::changed(&self.lane);
         }
     }
 
@@ -84,7 +124,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         if let Some(permit) = self.permit.take() {
             self.lane.change(|gate, now| gate.release(now, permit));
             match has_learnt {
-                true => observe::released(&self.lane),
+                true => observe::changed(&self.lane),
                 false => observe::settled(&self.lane, Outcome::Abandoned),
             }
         }

@@ -16,8 +16,6 @@ use tidegate::{Instant, Outcome};
 
 use crate::error::Error;
 use crate::lane::Lane;
-#[cfg(feature = "metrics")]
-use crate::stats::Stats;
 use crate::timer::Timer;
 
 /// Buckets for `tidegate_wait_seconds`, from a millisecond to an hour. The defaults of most exporters end at ten
@@ -109,13 +107,8 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
         let waited = waits.map_or(Span::ZERO, |(_, since)| lane.settings.timer.now() - since);
         with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
             .record(crate::timer::duration(waited).as_secs_f64());
-        gauges(lane);
+        changed(lane);
     }
-}
-
-pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    #[cfg(feature = "metrics")]
-    gauges(lane);
 }
 
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
@@ -127,7 +120,7 @@ pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, out
                 count(&named("tidegate_outcomes_total", &lane.key, Some(("outcome", name(other)))));
             }
         }
-        gauges(lane);
+        changed(lane);
     }
 }
 
@@ -166,14 +159,19 @@ pub(crate) fn troubled(name: &str, trouble: &impl std::fmt::Display) {
     tracing::warn!(tidegate.name = name, "shared budget: {trouble}");
 }
 
-#[cfg(feature = "metrics")]
-#[expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")]
-fn gauges<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    let Stats { interval, in_flight, waiting, .. } = lane.stats();
-    let interval = interval.map_or(0.0, |interval| interval.as_secs_f64());
-    for (key, value) in lane.metrics.gauges.iter().zip([interval, in_flight as f64, waiting as f64])
+#[cfg_attr(
+    feature = "metrics",
+    expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")
+)]
+pub(crate) fn changed<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
+    #[cfg(feature = "metrics")]
     {
-        with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).set(value);
+        let now = lane.stats();
+        let interval = now.interval.map_or(0.0, |interval| interval.as_secs_f64());
+        let values = [interval, now.in_flight as f64, now.waiting as f64];
+        for (key, value) in lane.metrics.gauges.iter().zip(values) {
+            with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).set(value);
+        }
     }
 }
 
@@ -196,23 +194,15 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     pub(crate) fn new(key: &str, attempt: u16) -> Self {
-        #[cfg(feature = "tracing")]
-        {
-            let span = tracing::info_span!(
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::info_span!(
                 "attempt",
                 tidegate.key = key,
-                http.request.resend_count = tracing::field::Empty,
+                // By convention, only for retries.
+                http.request.resend_count = (attempt > 0).then_some(attempt),
                 tidegate.outcome = tracing::field::Empty,
-            );
-            // By convention, only for retries.
-            if attempt > 0 {
-                span.record("http.request.resend_count", attempt);
-            }
-            Self { span }
-        }
-        #[cfg(not(feature = "tracing"))]
-        {
-            Self {}
+            ),
         }
     }
 

@@ -93,7 +93,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
     pub(crate) fn release(&mut self, _now: Instant, right: Right<LIMITS>) {
         #[cfg(feature = "local")]
         if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.release(_now, lease);
+            leased.settle::<LIMITS>(_now, lease, &tidegate::Outcome::Abandoned.into());
         }
         self.own.release(right.own);
     }
@@ -189,11 +189,10 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
             && self.own.check(now, call) == Verdict::Admit
         {
             return then(leased.poll(now, call), |lease| {
-                let right = |own| Decision::Admit(Right { own, lease: Some(lease) });
-                then(self.own.poll(now, call), right)
+                self.own.poll(now, call).map(|own| Right { own, lease: Some(lease) })
             });
         }
-        then(self.own.poll(now, call), |own| Decision::Admit(Right::of(own)))
+        self.own.poll(now, call).map(Right::of)
     }
 
     #[inline]
@@ -241,7 +240,7 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     }
 }
 
-#[inline]
+#[cfg(feature = "local")]
 fn then<P, Q>(decision: Decision<P>, next: impl FnOnce(P) -> Decision<Q>) -> Decision<Q> {
     match decision {
         Decision::Admit(permit) => next(permit),

@@ -89,28 +89,6 @@ async fn ten_thousand_tasks_share_a_rate_and_eight_places_while_a_third_of_them_
     assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (6_666, 0, 0));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_are_no_longer_polled_do_not_delay_others() {
-    let gate = Gate::new(policy(200, 1_000));
-    while let Some(permit) = gate.try_acquire() {
-        permit.settle(Outcome::Ok);
-    }
-    // Each of them watched the clock, or will be admitted, or both. None is polled again.
-    let mut idle: Vec<Acquire> = (0..20).map(|_| gate.acquire()).collect();
-    for acquire in &mut idle {
-        assert!(acquire.now_or_never().is_none());
-    }
-    let mut tasks = JoinSet::new();
-    for _ in 0..100 {
-        let gate = gate.clone();
-        tasks.spawn(async move { gate.acquire().await.unwrap().settle(Outcome::Ok) });
-    }
-    assert_eq!(all(tasks).await, 100);
-    drop(idle);
-    let stats = gate.stats();
-    assert_eq!((stats.in_flight, stats.waiting), (0, 0));
-}
-
 #[test]
 fn a_runtime_that_is_not_driven_does_not_delay_others() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -150,30 +128,6 @@ async fn a_call_that_was_admitted_and_not_polled_is_refunded() {
     let stats = gate.stats();
     assert_eq!((stats.in_flight, stats.counts.abandoned), (0, 1));
     assert_eq!(gate.peek(), Ok(Duration::ZERO));
-}
-
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn memory_does_not_grow_over_many_calls() {
-    fn resident_kib() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-    let gate = Gate::builder(policy(100_000_000, 1_000)).keys(10).build();
-    let round = async |calls: u32| {
-        for number in 0..calls {
-            let call = gate.key(format!("key {}", number % 20));
-            call.acquire().await.unwrap().settle(Outcome::Ok);
-        }
-    };
-    round(50_000).await;
-    let before = resident_kib();
-    round(250_000).await;
-    let after = resident_kib();
-    assert_eq!(gate.stats().counts.ok, 300_000);
-    // Eight bytes a call.
-    assert!(after < before + 2_048, "{before} KiB, then {after} KiB");
 }
 
 /// A task that ends when it is woken, or with its last waker, as in some executors.

@@ -1,7 +1,6 @@
 //! The budgets that one process holds: a coordinator and a file for each key.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::place::Place;
 use super::record::RecordFile;
 use super::standing::Standing;
 use super::{LocalError, lock};
+use crate::gate::random;
 use crate::timer::{Timer, Tokio, duration, span};
 
 /// The maximum number of leases and calls in flight, and of known members, on one machine.
@@ -159,7 +159,7 @@ impl Budgets {
         let desk = match file.read() {
             Some((record, away)) => self.resumed(&record, span(away), now),
             None if self.first => self.fresh(now),
-            None => boxed(self.fresh(now).in_place_of_another(now, Span::ZERO)),
+            None => Box::new(self.fresh(now).in_place_of_another(now, Span::ZERO)),
         };
         let mut desk = Box::new(desk.heartbeat(span(self.terms.heartbeat)));
         desk.source_mut().set_expiry(span(self.terms.expiry));
@@ -179,13 +179,9 @@ impl Budgets {
     fn resumed(&self, record: &[u8], away: Span, now: Instant) -> Box<Desk> {
         match Desk::restore(self.policy(), random(), record, now, away, true) {
             Ok(desk) => Box::new(desk),
-            Err(_) => boxed(self.fresh(now).in_place_of_another(now, away)),
+            Err(_) => Box::new(self.fresh(now).in_place_of_another(now, away)),
         }
     }
-}
-
-fn boxed(desk: Desk) -> Box<Desk> {
-    Box::new(desk)
 }
 
 impl Budget {
@@ -201,8 +197,4 @@ impl Budget {
             }
         };
     }
-}
-
-pub(super) fn random() -> u64 {
-    RandomState::new().hash_one(())
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use tidegate::queue::Gate;
 use tidegate::shared::{CountedMember, Member, REQUEST_BYTES};
-use tidegate::{Call, Decision, Instant, Outcome, Reason, Reply};
+use tidegate::{Call, Decision, Instant, Reason, Reply};
 use tokio::sync::Notify;
 
-use super::budgets::{Terms, random};
+use super::budgets::Terms;
 use super::{LocalError, SharingStats};
+use crate::gate::random;
 use crate::timer::span;
 
 /// How many calls of a key can be in flight in one process.
@@ -68,11 +69,6 @@ impl Leased {
 
     pub(crate) fn learn<const LIMITS: usize>(&mut self, permit: u64, reply: &Reply<LIMITS>) {
         self.learnt.insert(permit, of_one(reply));
-    }
-
-    /// Ends a call that has learnt, or is abandoned.
-    pub(crate) fn release(&mut self, now: Instant, permit: u64) {
-        self.settle::<1>(now, permit, &Outcome::Abandoned.into());
     }
 
     /// Whether no call, lease or request is pending.

@@ -233,15 +233,11 @@ impl SharingStats {
         self.members = self.members.max(other.members);
         self.available_leases += other.available_leases;
         self.troubled += other.troubled;
-        for (sum, count) in [
-            (&mut self.asked, other.asked),
-            (&mut self.missed, other.missed),
-            (&mut self.alone, other.alone),
-            (&mut self.delayed, other.delayed),
-            (&mut self.without, other.without),
-        ] {
-            *sum = sum.saturating_add(count);
-        }
+        self.asked = self.asked.saturating_add(other.asked);
+        self.missed = self.missed.saturating_add(other.missed);
+        self.alone = self.alone.saturating_add(other.alone);
+        self.delayed = self.delayed.saturating_add(other.delayed);
+        self.without = self.without.saturating_add(other.without);
     }
 }
 

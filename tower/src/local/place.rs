@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::system::{self, Listener, Stream};
+use super::system::{self, Listener};
 use super::{LocalError, lock};
 use crate::observe;
 
@@ -83,10 +83,6 @@ impl Place {
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
-    }
-
-    pub(super) async fn connect(&self) -> io::Result<Stream> {
-        system::connect(&self.path).await
     }
 
     /// Binds a socket and moves it to the seat if the present one is still `found`.

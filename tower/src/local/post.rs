@@ -136,7 +136,7 @@ impl Post {
         for _ in 0..TRIES {
             let found = place.look();
             if found.is_none() || found != silent {
-                match place.connect().await {
+                match system::connect(&place.path).await {
                     Ok(stream) => match Line::open(stream, found).await {
                         Ok(line) => return Ok(Way::Line(Arc::new(line))),
                         Err(Why::Trouble(error)) => return Err(error),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::common::{concurrently, drop_after};
+use crate::common::{concurrently, drop_after, per_second};
 use tidegate_tower::tidegate::gate::RetryBudgetPolicy;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Ratio, Reason, Reply, Rng, Span};
@@ -17,11 +17,6 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 
 const LAYERS: [&str; 2] = ["account", "model"];
-
-fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
-    let quota = Quota::per_second(count).unwrap().with_burst(burst).unwrap();
-    Policy::new(Fixed::new(quota)).backoff(None)
-}
 
 fn throttled(hint: Hint) -> Reply {
     Outcome::Throttled.with(hint)
@@ -140,25 +135,6 @@ async fn a_call_is_served_beside_constant_demand_for_each_of_its_keys() {
             }
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_with_the_same_keys_in_any_order_lose_no_time() {
-    let gate = Gate::new(concurrently(1));
-    let mut tasks = JoinSet::new();
-    let begun = Instant::now();
-    let orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]];
-    for keys in orders.into_iter().cycle().take(300) {
-        let gate = gate.clone();
-        tasks.spawn(async move {
-            let permit = gate.keys(keys).acquire().await.unwrap();
-            sleep(Duration::from_millis(10)).await;
-            permit.settle(Outcome::Ok);
-        });
-    }
-    tasks.join_all().await;
-    assert!(begun.elapsed() < Duration::from_millis(3_050), "{:?}", begun.elapsed());
-    assert_eq!((gate.stats().counts.ok, gate.stats().in_flight), (900, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -360,24 +336,6 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
             }
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_with_more_keys_than_the_table_remembers_are_served() {
-    let gate = Gate::builder(per_second(1_000, 1)).keys(2).build();
-    let mut tasks = JoinSet::new();
-    for number in 0..60 {
-        let gate = gate.clone();
-        tasks.spawn(async move {
-            let keys = (0..1 + number % 4).map(|layer| format!("key {}", (number * 3 + layer) % 7));
-            let permit = gate.keys(keys).acquire().await.unwrap();
-            sleep(Duration::from_millis(7)).await;
-            permit.settle(Outcome::Ok);
-        });
-    }
-    tasks.join_all().await;
-    let stats = gate.stats();
-    assert_eq!((stats.in_flight, stats.waiting, stats.counts.ok), (0, 0, 150));
 }
 
 /// When the calls of each key were sent.
