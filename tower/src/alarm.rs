@@ -26,7 +26,6 @@ pub(crate) fn waker<'a, T: Timer>(cx: &'a Context<'_>) -> &'a Waker {
     if T::POLLS.is_none() { cx.waker() } else { Waker::noop() }
 }
 
-/// The timer of one call.
 pub(crate) struct Alarm<T: Timer> {
     sleep: Option<Pin<Box<T::Sleep>>>,
     at: Instant,

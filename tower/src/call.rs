@@ -4,14 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
+use smallvec::{SmallVec, smallvec};
 use tidegate::{Instant, Outcome};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
-use crate::drive::{Until, drive};
+use crate::drive::drive;
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::keys::Names;
 use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
@@ -34,7 +34,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
-    names: Names,
+    names: SmallVec<[String; 1]>,
     call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
@@ -54,13 +54,13 @@ pub(crate) enum Retry {
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (names, call) = (Names::default(), tidegate::Call::new());
+        let (names, call) = (smallvec![String::new()], tidegate::Call::new());
         Self { gate, names, call, priority: 0, retry: Retry::Rejected }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
     pub fn key(self, key: impl Into<String>) -> Self {
-        Self { names: Names { first: key.into(), others: Vec::new() }, ..self }
+        Self { names: smallvec![key.into()], ..self }
     }
 
     /// Several limits that the call counts against, from the most general to the most specific, for example those of an
@@ -87,14 +87,16 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// assert!(gate.key("large").try_acquire().is_some());
     /// ```
     pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
-        let mut others: Vec<String> = Vec::new();
+        let mut names = SmallVec::new();
         for key in keys.into_iter().map(Into::into) {
-            if !others.contains(&key) {
-                others.push(key);
+            if !names.contains(&key) {
+                names.push(key);
             }
         }
-        let first = if others.is_empty() { String::new() } else { others.remove(0) };
-        Self { names: Names { first, others }, ..self }
+        if names.is_empty() {
+            names.push(String::new());
+        }
+        Self { names, ..self }
     }
 
     /// The [key](Self::key) under which the call can be sent first, for example one of several credentials. If two keys
@@ -131,7 +133,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// soon as that is known. [`run`](Self::run) also gives up an attempt in flight, which counts as failed. A call
     /// that had to wait is not sent if less time is left than the fastest recent call of its key took.
     pub fn with_timeout(self, timeout: Duration) -> Self {
-        let deadline = self.gate.keys.shared.timer.now() + span(timeout);
+        let deadline = self.gate.keys.settings.timer.now() + span(timeout);
         Self { call: self.call.deadline(deadline), ..self }
     }
 
@@ -158,7 +160,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// [`Error::Rejected`] if it would be rejected.
     pub fn peek(&self) -> Result<Duration, Error> {
         let mut longest = Duration::ZERO;
-        for key in self.names.iter() {
+        for key in &self.names {
             if let Some(lane) = self.gate.keys.find(key) {
                 longest = longest.max(duration(lane.peek(&self.call, self.priority)?));
             }
@@ -169,9 +171,9 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let mut permit = self.unused_permit();
-        let admits = permit.layers().all(|layer| layer.try_take(&self.call));
+        let admits = permit.layers.iter_mut().all(|layer| layer.try_take(&self.call));
         match admits {
-            true => permit.layers().for_each(|layer| observe::admitted(&layer.lane, None)),
+            true => permit.layers.iter().for_each(|layer| observe::admitted(&layer.lane, None)),
             false => permit.take_back(),
         }
         admits.then_some(permit)
@@ -184,8 +186,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Acquire::new(self.unused_permit())
     }
 
-    fn unused_permit(&self) -> Permit<LIMITS, T> {
-        Permit::new(self.gate.keys.lanes(&self.names), self.call, self.priority)
+    pub(crate) fn unused_permit(&self) -> Permit<LIMITS, T> {
+        Permit::new(self.gate.keys.layers(&self.names, self.priority), self.call)
     }
 
     /// Makes the call when it may be sent, and retries it within the policy's attempts, time and
@@ -236,28 +238,12 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Fut: Future,
     {
         let send = |()| send();
-        drive(self, (), Until::Result, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
-    }
-
-    /// The same call, to be sent in time to end by its deadline. A call that has too little time from the start is
-    /// sent as soon as possible.
-    pub(crate) fn with_time_to_end(self) -> Self {
-        let (keys, deadline) = (&self.gate.keys, self.deadline());
-        if deadline == Instant::MAX {
-            return self;
-        }
-        let takes = self.names.iter().last().and_then(|key| keys.find(key)?.takes());
-        let by = takes.map_or(deadline, |takes| deadline - takes);
-        if by < keys.shared.timer.now() {
-            self
-        } else {
-            Self { call: self.call.deadline(by), ..self }
-        }
+        drive(self, (), false, |()| Some(()), classify, send, |driven| Ok(driven?.0)).await
     }
 
     /// The key, if the call has none.
     pub(crate) fn or_key(self, key: &str) -> Self {
-        if self.names.iter().all(str::is_empty) { self.key(key) } else { self }
+        if self.names.iter().all(String::is_empty) { self.key(key) } else { self }
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
@@ -292,7 +278,7 @@ impl<const LIMITS: usize, T: Timer> From<Gate<LIMITS, T>> for Call<LIMITS, T> {
 impl<const LIMITS: usize> Call<LIMITS> {
     /// The time by which the call must end. See [`with_timeout`](Self::with_timeout).
     pub fn with_deadline(self, deadline: impl Into<tokio::time::Instant>) -> Self {
-        let deadline = self.gate.keys.shared.timer.at(deadline.into());
+        let deadline = self.gate.keys.settings.timer.at(deadline.into());
         Self { call: self.call.deadline(deadline), ..self }
     }
 }

@@ -1,31 +1,27 @@
 //! What admits the calls of a key, their queue, and the tasks of those that wait.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem::take;
 use std::task::Waker;
 
-use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
+use tidegate::queue::{Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::{Call, Instant, Reason, Span};
 
 use crate::source::{Right, Source};
-use crate::waiters::Waiters;
+use crate::waiters::{Waiter, Waiters};
 
-/// See the module's documentation. A lane has one behind a lock.
 pub(crate) struct Desk<const LIMITS: usize> {
     pub(crate) gate: Source<LIMITS>,
     pub(crate) queue: Queue<Vec<Node<LIMITS, Right<LIMITS>>>, LIMITS>,
+    /// The permits of calls that wait for another key.
+    pub(crate) held: Vec<(Place, Call<LIMITS>, Right<LIMITS>)>,
     waiters: Waiters,
     /// How long an admitted call may take to take its permit.
     take_within: Span,
-    /// The calls that did not take a permit in time and wait again, and how long they may take.
-    late: HashMap<Ticket, Span>,
     /// The admitted calls by the time at which their permits lapse. They usually take them in about this order.
     admitted: VecDeque<(Ticket, Instant)>,
     /// When to check the queue without an event.
     until: Instant,
-    /// When a waiting task polls its lane even if the queue needs no check.
-    #[cfg(feature = "local")]
-    pub(crate) look_again: Instant,
     wakes: Wakes,
 }
 
@@ -33,10 +29,9 @@ pub(crate) struct Desk<const LIMITS: usize> {
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Wakes {
-    /// The wakers of calls whose turn has come.
     woken: Vec<Waker>,
     /// A waker that is no longer needed. Its task, and with it another call, may end with it.
-    spent: Option<Waker>,
+    spent: Option<Waiter>,
 }
 
 impl Wakes {
@@ -46,29 +41,23 @@ impl Wakes {
     }
 }
 
-/// The state of a waiting call.
 pub(crate) enum Wait<const LIMITS: usize> {
-    /// It is admitted.
     Admitted(Right<LIMITS>),
-    /// It will not be sent.
     Rejected(Reason),
     /// It waits. Poll again at this time, or when woken.
     Until(Instant),
 }
 
 impl<const LIMITS: usize> Desk<LIMITS> {
-    /// At most `most` calls may wait.
     pub(crate) fn new(gate: Source<LIMITS>, most: u32, take_within: Span) -> Self {
         Self {
             gate,
             queue: Queue::new(Vec::new(), most),
+            held: Vec::new(),
             waiters: Waiters::default(),
             take_within,
-            late: HashMap::new(),
             admitted: VecDeque::new(),
             until: Instant::MAX,
-            #[cfg(feature = "local")]
-            look_again: Instant::MAX,
             wakes: Wakes::default(),
         }
     }
@@ -84,8 +73,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         if !self.admitted.is_empty() {
             self.pump(now); // A permit that was not taken in time leaves room for this call.
         }
-        let joined = self.queue.admit_or_join(now, &mut self.gate, call, *place)?;
-        self.decide(now, joined)
+        self.queue.admit_or_join(now, &mut self.gate, call, *place)
     }
 
     /// Whether no call waits.
@@ -94,39 +82,12 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         self.queue.waiting() == 0
     }
 
-    /// [`join`](Self::join) for a call that was here before.
-    pub(crate) fn rejoin(
-        &mut self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        place: Place,
-    ) -> Result<Joined<Right<LIMITS>>, Reason> {
-        let joined = self.queue.rejoin(now, &mut self.gate, call, place)?;
-        self.decide(now, joined)
-    }
-
-    /// Decides a call that has just joined, if it is its turn.
-    fn decide(
-        &mut self,
-        now: Instant,
-        joined: Joined<Right<LIMITS>>,
-    ) -> Result<Joined<Right<LIMITS>>, Reason> {
-        let Joined::Waits(ticket) = joined else { return Ok(joined) };
-        self.pump(now);
-        let decided = match self.queue.take(ticket) {
-            Turn::Admitted(permit) => Ok(Joined::Admitted(permit)),
-            Turn::Rejected(reason) => Err(reason),
-            Turn::Waiting | Turn::Unknown => return Ok(joined),
-        };
-        self.forget(ticket);
-        decided
-    }
-
     /// The state of a waiting call. One that did not take its permit in time joins again, and gets another ticket.
     pub(crate) fn wait(
         &mut self,
         now: Instant,
         ticket: &mut Ticket,
+        within: &mut Span,
         waker: &Waker,
         call: &Call<LIMITS>,
         place: Place,
@@ -138,15 +99,15 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             turn = self.queue.take(*ticket);
         }
         if matches!(turn, Turn::Unknown) {
-            let within = self.late.remove(ticket).unwrap_or(self.take_within);
-            turn = match self.rejoin(now, call, place) {
+            turn = match self.queue.rejoin(now, &mut self.gate, call, place) {
                 Ok(Joined::Admitted(permit)) => Turn::Admitted(permit),
                 Err(reason) => Turn::Rejected(reason),
                 Ok(Joined::Waits(again)) => {
                     *ticket = again;
                     // A task that always runs late has enough time in the end.
-                    self.late.insert(again, within * 2);
-                    Turn::Waiting
+                    *within = *within * 2;
+                    self.pump(now);
+                    self.queue.take(again)
                 }
             };
         }
@@ -154,7 +115,7 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             Turn::Admitted(permit) => Wait::Admitted(permit),
             Turn::Rejected(reason) => Wait::Rejected(reason),
             Turn::Waiting | Turn::Unknown => {
-                let (until, spent) = self.waiters.wait(*ticket, waker, now, self.until);
+                let (until, spent) = self.waiters.wait(*ticket, waker, *within, now, self.until);
                 self.wakes.spent = spent;
                 return Wait::Until(until);
             }
@@ -169,27 +130,20 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         self.queue.cancel(now, &mut self.gate, ticket);
     }
 
-    /// How long a new call would wait at the current rate, if it is not sent before `due`.
-    pub(crate) fn peek(
-        &self,
-        now: Instant,
-        call: &Call<LIMITS>,
-        priority: u8,
-        due: Instant,
-    ) -> Result<Span, Reason> {
-        let due = due.max(self.queue.turn(now, &self.gate, call, priority));
-        if due > call.not_after() {
-            return Err(Reason::Late(due));
+    /// Refunds the held permits that are no longer valid.
+    pub(crate) fn renew_held(&mut self, now: Instant) {
+        let Self { gate, queue, held, .. } = self;
+        if held.is_empty() {
+            return;
         }
-        Ok(due - now)
+        let renew = |(place, call, permit)| Some((place, call, gate.renew(now, permit, &call)?));
+        let before = held.len();
+        *held = take(held).into_iter().filter_map(renew).collect();
+        if held.len() < before {
+            queue.changed();
+        }
     }
 
-    /// Whether this call is the next to be sent.
-    pub(crate) fn is_next(&self, ticket: Ticket) -> bool {
-        self.queue.first(self.gate.is_failing()) == Some(ticket.slot())
-    }
-
-    /// Changes the gate.
     pub(crate) fn change<R>(&mut self, change: impl FnOnce(&mut Source<LIMITS>) -> R) -> R {
         self.queue.changed();
         change(&mut self.gate)
@@ -201,21 +155,19 @@ impl<const LIMITS: usize> Desk<LIMITS> {
             self.pump(now);
             if self.queue.waiting() > 0 {
                 let late = self.waiters.watch(now, self.until);
-                self.wakes.woken.extend(late);
+                self.wakes.woken.extend(late.map(|call| call.waker));
             }
         }
         take(&mut self.wakes)
     }
 
-    /// The wakers of all tasks that wait.
     #[cfg(feature = "local")]
     pub(crate) fn all(&mut self) -> Wakes {
         Wakes { woken: self.waiters.all(), spent: None }
     }
 
-    /// Decides the calls that are due.
     fn pump(&mut self, now: Instant) {
-        let Self { gate, queue, waiters, late, admitted, wakes, take_within, .. } = self;
+        let Self { gate, queue, waiters, admitted, wakes, take_within, .. } = self;
         while let Some(&(ticket, by)) = admitted.front()
             && by <= now
         {
@@ -225,13 +177,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         let until = loop {
             match queue.poll(now, gate) {
                 Step::Wake(ticket) => {
-                    wakes.woken.extend(waiters.leave(ticket));
+                    let call = waiters.leave(ticket);
                     if queue.is_admitted(ticket) {
-                        let within = late.get(&ticket).unwrap_or(take_within);
-                        let by = now + *within;
+                        let by = now + call.as_ref().map_or(*take_within, |call| call.within);
                         let at = admitted.partition_point(|(_, other)| *other <= by);
                         admitted.insert(at, (ticket, by));
                     }
+                    wakes.woken.extend(call.map(|call| call.waker));
                 }
                 Step::Sleep(at) => break at.unwrap_or(Instant::MAX),
             }
@@ -239,15 +191,13 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         let lapses = admitted.front().map_or(Instant::MAX, |(_, by)| *by);
         self.until = until.min(lapses);
         #[cfg(feature = "local")]
-        {
-            self.until = self.until.min(self.look_again);
+        if let Some(leased) = &self.gate.leased {
+            self.until = self.until.min(leased.look_again(now));
         }
     }
 
-    /// A call was taken or given up.
     fn forget(&mut self, ticket: Ticket) {
         self.wakes.spent = self.waiters.leave(ticket);
-        self.late.remove(&ticket);
         let is_it = |(admitted, _): &(Ticket, Instant)| *admitted == ticket;
         if let Some(at) = self.admitted.iter().position(is_it) {
             self.admitted.remove(at);

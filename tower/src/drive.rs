@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use tidegate::{Instant, Outcome, Reason, Reply, Span};
 
+use crate::acquire::Acquire;
 use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::Error;
@@ -48,18 +49,8 @@ impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     }
 }
 
-/// When a permit ends.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Until {
-    /// When `send` returns its result.
-    Result,
-    /// When the returned guard is dropped.
-    Guard,
-}
-
 /// The state of a call after its last result.
 pub(crate) enum End<const LIMITS: usize, T: Timer> {
-    /// It has not ended.
     Held(Guard<LIMITS, T>),
     Ended,
     /// The server did not serve it, and this is why it is not retried.
@@ -67,7 +58,6 @@ pub(crate) enum End<const LIMITS: usize, T: Timer> {
 }
 
 impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
-    /// The response, which keeps the guard.
     pub(crate) fn hold<R: Hold<LIMITS, T>>(self, mut response: R) -> R::Held {
         match self {
             Self::Held(guard) => return response.hold(Some(guard)),
@@ -81,14 +71,15 @@ impl<const LIMITS: usize, T: Timer> End<LIMITS, T> {
 /// Sends a request when it may be sent, and retries it. `finish` gets the last result rather than the reason for
 /// stopping.
 ///
-/// `repeat` copies a request before it is sent. A request without a copy is sent once.
+/// `repeat` copies a request before it is sent. A request without a copy is sent once. If `holds`, a permit ends when
+/// the returned guard is dropped, else with the result.
 ///
 /// An async block that uses its captures in place: the arguments of an async function, and each future around it, would
 /// hold and move another copy of the request.
 pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
     call: Call<LIMITS, T>,
     mut request: Req,
-    until: Until,
+    holds: bool,
     repeat: impl Fn(&mut Req) -> Option<Req>,
     classify: impl Classify<Fut::Output, LIMITS>,
     mut send: impl FnMut(Req) -> Fut,
@@ -98,21 +89,20 @@ where
     Fut: Future,
 {
     let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
-    let begin = if deadline < Instant::MAX { keys.shared.timer.now() } else { Instant::ZERO };
-    let mut acquired = call.with_time_to_end().acquire();
+    let (mut begin, mut unused) = (Instant::ZERO, call.unused_permit());
+    if deadline < Instant::MAX {
+        begin = keys.settings.timer.now();
+        // A call that has too little time from the start is sent as soon as possible.
+        let by = deadline - unused.last().takes().unwrap_or(Span::ZERO);
+        if by >= begin {
+            unused.call = unused.call.deadline(by);
+        }
+    }
+    let mut acquired = Acquire::new(unused);
     async move {
         let mut last = None;
         loop {
-            let admitted = match acquired.await {
-                Ok(permit) => match late(&permit, begin, deadline) {
-                    Some(error) => {
-                        permit.refund();
-                        Err(error)
-                    }
-                    None => Ok(permit),
-                },
-                Err(error) => Err(error),
-            };
+            let admitted = acquired.await.and_then(|permit| in_time(permit, begin, deadline));
             let permit = match (admitted, last) {
                 (Ok(permit), _) => permit,
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
@@ -121,20 +111,21 @@ where
             let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let measures = permit.last().takes().is_some();
-            let Some((result, took)) = within(&keys.shared.timer, deadline, measures, sent).await
-            else {
+            let timer = &keys.settings.timer;
+            let measures = deadline < Instant::MAX || permit.last().takes().is_some();
+            let sent_at = measures.then(|| timer.now());
+            let Some(result) = within(timer, deadline, sent).await else {
                 let key = permit.key().into();
                 attempt.outcome(Outcome::Failed);
                 permit.settle(Outcome::Failed);
                 return finish(Err(Error::TimedOut { key }));
             };
             let reply = classify.classify(&result);
-            if let (Some(took), Outcome::Ok) = (took, reply.outcome) {
-                permit.last().has_taken(took);
+            if let (Some(sent_at), Outcome::Ok) = (sent_at, reply.outcome) {
+                permit.last().has_taken(timer.now() - sent_at);
             }
             attempt.outcome(reply.outcome);
-            if reply.outcome == Outcome::Ok && until == Until::Guard {
+            if reply.outcome == Outcome::Ok && holds {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
             }
             let end = match (reply.outcome, copy) {
@@ -169,37 +160,34 @@ where
     }
 }
 
-/// Why an admitted call is not sent: it had enough time when it was made, and has no longer, because it had to wait.
-fn late<const LIMITS: usize, T: Timer>(
-    permit: &Permit<LIMITS, T>,
+/// The permit, unless the call had enough time when it was made, and has no longer, because it had to wait.
+fn in_time<const LIMITS: usize, T: Timer>(
+    permit: Permit<LIMITS, T>,
     begin: Instant,
     deadline: Instant,
-) -> Option<Error> {
+) -> Result<Permit<LIMITS, T>, Error> {
     if deadline == Instant::MAX {
-        return None;
+        return Ok(permit);
     }
     let lane = permit.last();
-    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.shared.timer.now());
-    let is_late = left == Span::ZERO || left < takes && deadline - begin >= takes;
-    is_late
-        .then(|| Error::rejected(permit.key().into(), Reason::Late(begin), begin))
-        .inspect(observe::rejected)
+    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.settings.timer.now());
+    if left > Span::ZERO && (left >= takes || deadline - begin < takes) {
+        return Ok(permit);
+    }
+    let error = Error::rejected(permit.key().into(), Reason::Late(begin), begin);
+    observe::rejected(&error);
+    permit.refund();
+    Err(error)
 }
 
-/// The future's output and, if there is a deadline or `measures`, how long it took. `None` if the deadline passes
-/// first.
+/// The future's output. `None` if the deadline passes first.
 async fn within<T: Timer, F: Future>(
     timer: &T,
     deadline: Instant,
-    measures: bool,
     mut future: Pin<&mut F>,
-) -> Option<(F::Output, Option<Span>)> {
-    if deadline == Instant::MAX && !measures {
-        return Some((future.await, None));
-    }
-    let begin = timer.now();
+) -> Option<F::Output> {
     if deadline == Instant::MAX {
-        return Some((future.await, Some(timer.now() - begin)));
+        return Some(future.await);
     }
     while timer.now() < deadline {
         let mut sleep = pin!(timer.sleep_until(deadline));
@@ -208,7 +196,7 @@ async fn within<T: Timer, F: Future>(
             Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
         });
         if let Some(output) = first.await {
-            return Some((output, Some(timer.now() - begin)));
+            return Some(output);
         }
     }
     None

@@ -197,7 +197,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// ```
     pub fn reset(&self, key: &str) {
         if let Some(lane) = self.keys.find(key) {
-            lane.reset();
+            lane.change(|gate, now| gate.own.reset(now));
         }
     }
 
@@ -261,11 +261,11 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Gate<LIMITS, T> {
 #[must_use = "a builder makes no gate until `build`"]
 pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) policy: Policy<AnyLaw, LIMITS>,
-    timer: T,
+    pub(crate) timer: T,
     seed: Option<u64>,
-    keys: usize,
-    queue: u32,
-    take_within: Span,
+    pub(crate) keys: usize,
+    pub(crate) queue: u32,
+    pub(crate) take_within: Span,
     #[cfg(feature = "local")]
     pub(crate) sharing: Option<crate::local::Sharing<LIMITS, T>>,
 }
@@ -320,38 +320,18 @@ impl<const LIMITS: usize, T: Timer> Builder<LIMITS, T> {
     #[must_use]
     pub fn build(self) -> Gate<LIMITS, T> {
         let seed = self.seed.unwrap_or_else(random);
-        let shared = Shared {
-            timer: self.timer,
-            #[cfg(feature = "local")]
-            sharing: self.sharing.map(|sharing| sharing.of_policy(self.policy)),
-            most_calls: self.queue,
-            take_within: self.take_within,
-        };
-        Gate { keys: Arc::new(Keys::new(shared, self.keys, self.policy, seed)) }
+        Gate { keys: Arc::new(Keys::new(self, seed)) }
     }
 }
 
-/// What all keys of a gate share: the clock and the settings.
-pub(crate) struct Shared<const LIMITS: usize, T: Timer> {
-    pub(crate) timer: T,
-    /// How it shares its budgets with other processes, if it does.
-    #[cfg(feature = "local")]
-    pub(crate) sharing: Option<crate::local::Sharing<LIMITS, T>>,
-    /// The maximum number of waiting calls per key.
-    pub(crate) most_calls: u32,
-    /// How long a decided call waits for its task to take the decision.
-    pub(crate) take_within: Span,
-}
-
 /// The seed of a gate. On wasm32, std has none.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     #[cfg(all(feature = "js", target_family = "wasm"))]
     return crate::js::random();
     #[cfg(not(all(feature = "js", target_family = "wasm")))]
     std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), ())
 }
 
-/// The policy with its laws as [`AnyLaw`].
 fn any<L: Copy + Into<AnyLaw>, const LIMITS: usize>(
     policy: Policy<L, LIMITS>,
 ) -> Policy<AnyLaw, LIMITS> {

@@ -94,12 +94,10 @@ fn global(name: &str) -> Option<Function> {
     Reflect::get(&js_sys::global(), &name.into()).ok()?.dyn_into().ok()
 }
 
-/// The time of `Date`.
 pub(crate) fn since_1970() -> Span {
     Span::from_nanos((Date::now() * 1e6) as u64)
 }
 
-/// The seed of a gate.
 pub(crate) fn random() -> u64 {
     (Math::random() * 2_f64.powi(53)) as u64
 }

@@ -2,22 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
-use std::iter;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LinkedHashMap;
 use tidegate::law::AnyLaw;
-use tidegate::{Policy, Rng, Span};
+use tidegate::queue::Place;
+use tidegate::{Controller, Policy, Rng, Span};
 
 use crate::error::RestoreError;
-use crate::gate::Shared;
+use crate::gate::Builder;
 use crate::lane::Lane;
+use crate::layers::{Layer, Layers};
+use crate::source::Source;
 use crate::stats::{self, Stats};
-use crate::timer::{Timer, duration};
+use crate::timer::Timer;
 
 pub(crate) struct Keys<const LIMITS: usize, T: Timer> {
-    pub(crate) shared: Arc<Shared<LIMITS, T>>,
-    most: usize,
+    pub(crate) settings: Arc<Builder<LIMITS, T>>,
     table: Mutex<Table<LIMITS, T>>,
 }
 
@@ -26,55 +27,35 @@ struct Table<const LIMITS: usize, T: Timer> {
     /// The least recently used first.
     lanes: LinkedHashMap<Arc<str>, Arc<Lane<LIMITS, T>>, RandomState>,
     seeds: Rng,
-    /// The counters of evicted keys.
     past: tidegate::Stats,
 }
 
-/// The keys of a call. Most have one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Names {
-    pub(crate) first: String,
-    pub(crate) others: Vec<String>,
-}
-
-impl Names {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
-        iter::once(&self.first).chain(&self.others).map(String::as_str)
-    }
-}
-
-/// The lanes of a call's keys: the first, and the others.
-pub(crate) type Lanes<const LIMITS: usize, T> = (Arc<Lane<LIMITS, T>>, Vec<Arc<Lane<LIMITS, T>>>);
-
 impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
-    pub(crate) fn new(
-        shared: Shared<LIMITS, T>,
-        most: usize,
-        policy: Policy<AnyLaw, LIMITS>,
-        seed: u64,
-    ) -> Self {
+    pub(crate) fn new(settings: Builder<LIMITS, T>, seed: u64) -> Self {
         let table = Table {
-            policy,
+            policy: settings.policy,
             lanes: LinkedHashMap::default(),
             seeds: Rng::new(seed),
             past: tidegate::Stats::default(),
         };
-        Self { shared: Arc::new(shared), most, table: Mutex::new(table) }
+        Self { settings: Arc::new(settings), table: Mutex::new(table) }
     }
 
-    /// The lane of a key in the table.
     pub(crate) fn find(&self, key: &str) -> Option<Arc<Lane<LIMITS, T>>> {
         self.lock().find(key).cloned()
     }
 
-    /// The lanes of a call's keys, which are added to the table.
-    pub(crate) fn lanes(&self, names: &Names) -> Lanes<LIMITS, T> {
+    /// The keys of a call, which are added to the table.
+    pub(crate) fn layers(&self, names: &[String], priority: u8) -> Layers<LIMITS, T> {
         let mut table = self.lock();
-        let mut lane = |key: &String| match table.find(key) {
-            Some(lane) => lane.clone(),
-            None => table.make(key, self),
+        let layer = |key: &String| {
+            let lane = match table.find(key) {
+                Some(lane) => lane.clone(),
+                None => table.make(key, self),
+            };
+            Layer::new(lane, Place::new(priority, 0))
         };
-        (lane(&names.first), names.others.iter().map(lane).collect())
+        names.iter().map(layer).collect()
     }
 
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
@@ -83,34 +64,25 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
             table.policy = policy;
             table.all()
         };
-        lanes.iter().for_each(|lane| lane.set_policy(policy));
+        for lane in lanes {
+            lane.change(|gate, now| gate.set_policy(policy, now));
+        }
         #[cfg(feature = "local")]
-        if let Some(sharing) = &self.shared.sharing {
+        if let Some(sharing) = &self.settings.sharing {
             sharing.set_policy(policy);
         }
     }
 
-    /// The counters of all keys, including evicted ones.
     pub(crate) fn stats(&self) -> Stats {
         let (past, lanes) = {
             let table = self.lock();
             (table.past, table.all())
         };
-        let mut all = Stats { counts: past, keys: lanes.len(), ..Stats::default() };
-        for lane in lanes {
-            let one = lane.glance();
-            stats::add(&mut all.counts, &one.counts);
-            all.waiting += one.waiting;
-            all.in_flight += one.in_flight;
-            all.interval = all.interval.max(one.interval.map(duration));
-            all.basis = all.basis.max(one.basis);
-            #[cfg(feature = "local")]
-            all.sharing.add(&one.sharing);
-        }
+        let mut all = Stats { counts: past, ..Stats::default() };
+        lanes.iter().for_each(|lane| all.add(&lane.stats()));
         all
     }
 
-    /// The snapshots of each key.
     pub(crate) fn snapshot(&self) -> BTreeMap<String, Vec<u8>> {
         let lanes = self.lock().all();
         let snapshot = |lane: Arc<Lane<_, _>>| Some((lane.key.to_string(), lane.snapshot()?));
@@ -125,25 +97,26 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         away: Span,
     ) -> Result<usize, RestoreError> {
         #[cfg(feature = "local")]
-        if self.shared.sharing.is_some() {
+        if self.settings.sharing.is_some() {
             return Ok(0);
         }
-        let mut table = self.lock();
+        let (mut table, most) = (self.lock(), self.settings.keys);
         let mut restored = Vec::new();
         for (key, record) in records {
             let seed = table.seed();
             let key: Arc<str> = key.as_str().into();
-            let shared = self.shared.clone();
-            let lane = Lane::restore(key.clone(), shared, table.policy, seed, record, away);
-            restored.push(lane.map_err(|reason| RestoreError { key, reason })?);
+            let settings = self.settings.clone();
+            let now = settings.timer.now();
+            match Controller::restore(table.policy, seed, record, now, away) {
+                Ok(own) => restored.push(Lane::new(key, settings, Source::new(own))),
+                Err(reason) => return Err(RestoreError { key, reason }),
+            }
         }
         let mut count = 0;
         for lane in restored {
             let fits = match table.find(&lane.key) {
                 Some(lane) => !is_used(lane),
-                None => {
-                    table.has_room(self.most) && (lane.is_kept() || table.lanes.len() < self.most)
-                }
+                None => table.has_room(most) && (lane.is_kept() || table.lanes.len() < most),
             };
             if fits {
                 table.put(lane);
@@ -153,7 +126,6 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         Ok(count)
     }
 
-    /// Removes and returns the lanes of all keys.
     #[cfg(feature = "local")]
     pub(crate) fn take(&self) -> Vec<Arc<Lane<LIMITS, T>>> {
         let mut table = self.lock();
@@ -182,8 +154,9 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 
     fn make(&mut self, key: &str, keys: &Keys<LIMITS, T>) -> Arc<Lane<LIMITS, T>> {
-        self.make_room(keys.most);
-        let lane = Lane::new(key.into(), keys.shared.clone(), self.policy, self.seed());
+        self.make_room(keys.settings.keys);
+        let source = Source::of(&keys.settings, self.policy, self.seed());
+        let lane = Lane::new(key.into(), keys.settings.clone(), source);
         self.put(lane.clone());
         lane
     }
@@ -216,10 +189,9 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
     }
 
     fn forget(&mut self, lane: &Lane<LIMITS, T>) {
-        stats::add(&mut self.past, &lane.glance().counts);
+        stats::add(&mut self.past, &lane.stats().counts);
     }
 
-    /// The seed of the next key.
     fn seed(&mut self) -> u64 {
         u64::from(self.seeds.next_u32()) << 32 | u64::from(self.seeds.next_u32())
     }

@@ -8,7 +8,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::classify::{Classify, Responses, Standard};
-use crate::drive::{Until, drive};
+use crate::drive::drive;
 use crate::gate::Gate;
 use crate::request::{Describe, Repeat};
 use crate::response::Hold;
@@ -54,28 +54,18 @@ pub struct ThrottleLayer<
     C = Responses,
 > {
     pub(crate) gate: Gate<LIMITS, T>,
-    pub(crate) rules: Rules<D, P, C>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Rules<D, P, C> {
     pub(crate) describe: D,
     pub(crate) repeat: P,
     pub(crate) classify: C,
-    pub(crate) until: Until,
+    /// Whether the body of a response holds the permit.
+    pub(crate) holds: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> ThrottleLayer<LIMITS, T> {
     /// Creates a layer that makes every request a call at this gate.
     #[must_use]
     pub const fn new(gate: Gate<LIMITS, T>) -> Self {
-        let rules = Rules {
-            describe: Standard,
-            repeat: Standard,
-            classify: Responses,
-            until: Until::Guard,
-        };
-        Self { gate, rules }
+        Self { gate, describe: Standard, repeat: Standard, classify: Responses, holds: true }
     }
 }
 
@@ -83,29 +73,28 @@ impl<const LIMITS: usize, T: Timer, D, P, C> ThrottleLayer<LIMITS, T, D, P, C> {
     /// Sets how requests become calls; see [`Describe`].
     #[must_use]
     pub fn describe<E>(self, describe: E) -> ThrottleLayer<LIMITS, T, E, P, C> {
-        let Rules { repeat, classify, until, .. } = self.rules;
-        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+        let Self { gate, repeat, classify, holds, .. } = self;
+        ThrottleLayer { gate, describe, repeat, classify, holds }
     }
 
     /// Sets how requests are copied; see [`Repeat`].
     #[must_use]
     pub fn repeat<Q>(self, repeat: Q) -> ThrottleLayer<LIMITS, T, D, Q, C> {
-        let Rules { describe, classify, until, .. } = self.rules;
-        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+        let Self { gate, describe, classify, holds, .. } = self;
+        ThrottleLayer { gate, describe, repeat, classify, holds }
     }
 
     /// Sets how results are read; see [`Classify`].
     #[must_use]
     pub fn classify<E>(self, classify: E) -> ThrottleLayer<LIMITS, T, D, P, E> {
-        let Rules { describe, repeat, until, .. } = self.rules;
-        ThrottleLayer { gate: self.gate, rules: Rules { describe, repeat, classify, until } }
+        let Self { gate, describe, repeat, holds, .. } = self;
+        ThrottleLayer { gate, describe, repeat, classify, holds }
     }
 
     /// Ends a permit with the headers of a response instead of its body.
     #[must_use]
-    pub fn until_headers(mut self) -> Self {
-        self.rules.until = Until::Result;
-        self
+    pub fn until_headers(self) -> Self {
+        Self { holds: false, ..self }
     }
 }
 
@@ -117,7 +106,15 @@ impl<S: Clone, const LIMITS: usize, T: Timer, D: Clone, P: Clone, C: Clone> Laye
     type Service = Throttle<S, LIMITS, T, D, P, C>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        Throttle { inner, gate: self.gate.clone(), rules: self.rules.clone() }
+        let Self { gate, describe, repeat, classify, holds } = self;
+        let layer = ThrottleLayer {
+            gate: gate.clone(),
+            describe: describe.clone(),
+            repeat: repeat.clone(),
+            classify: classify.clone(),
+            holds: *holds,
+        };
+        Throttle { inner, layer }
     }
 }
 
@@ -146,8 +143,7 @@ pub struct Throttle<
     C = Responses,
 > {
     inner: S,
-    gate: Gate<LIMITS, T>,
-    rules: Rules<D, P, C>,
+    layer: ThrottleLayer<LIMITS, T, D, P, C>,
 }
 
 impl<S, Req, const LIMITS: usize, T, D, P, C> Service<Req> for Throttle<S, LIMITS, T, D, P, C>
@@ -171,10 +167,9 @@ where
     }
 
     fn call(&mut self, request: Req) -> Self::Future {
-        let call = self.rules.describe.describe(&request, self.gate.call());
-        let (repeat, classify, until) =
-            (self.rules.repeat.clone(), self.rules.classify.clone(), self.rules.until);
-        let inner = self.inner.clone();
+        let ThrottleLayer { gate, describe, repeat, classify, holds } = &self.layer;
+        let call = describe.describe(&request, gate.call());
+        let (inner, repeat) = (self.inner.clone(), repeat.clone());
         let send = move |request| {
             // Each attempt gets ready separately: one attempt may be given up while the service gets ready.
             let mut inner = inner.clone();
@@ -184,7 +179,7 @@ where
             }
         };
         let repeat = move |request: &mut Req| repeat.repeat(request);
-        Box::pin(drive(call, request, until, repeat, classify, send, |driven| {
+        Box::pin(drive(call, request, *holds, repeat, classify.clone(), send, |driven| {
             let (result, end) = driven?;
             Ok(end.hold(result.map_err(Into::into)?))
         }))

@@ -1,11 +1,12 @@
 //! Metrics and spans of a gate. Compiled out without their features.
+#![cfg_attr(
+    not(all(feature = "metrics", feature = "tracing")),
+    allow(unused_variables, reason = "what a feature brings")
+)]
 
 use std::future::Future;
 #[cfg(feature = "metrics")]
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU64, Ordering::Relaxed},
-};
+use std::sync::Arc;
 
 #[cfg(feature = "metrics")]
 use metrics::{Key, Label, Level, Metadata, with_recorder};
@@ -37,7 +38,6 @@ pub const WAIT_BUCKETS: [f64; 12] =
 /// The cause of a wait, as in the label `cause`.
 pub(crate) type Cause = &'static str;
 
-/// The cause of a call's wait at its start.
 #[cfg(feature = "metrics")]
 pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attempt: u16) -> Cause {
     use tidegate::gate::Gate;
@@ -50,17 +50,9 @@ pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attem
     }
 }
 
-/// The metrics of one key of a gate: what has to be known for each event without a lock or an allocation.
+/// The metrics of one key of a gate: their names are made once.
 #[cfg(feature = "metrics")]
-#[derive(Default)]
 pub(crate) struct Metrics {
-    names: OnceLock<Box<Names>>,
-    /// The interval in nanoseconds, calls in flight and calls that wait, after the latest event.
-    values: [AtomicU64; 3],
-}
-
-#[cfg(feature = "metrics")]
-struct Names {
     attempts: Key,
     no_wait: Key,
     ok: Key,
@@ -69,23 +61,15 @@ struct Names {
 
 #[cfg(feature = "metrics")]
 impl Metrics {
-    pub(crate) fn set(&self, values: [u64; 3]) {
-        for (held, value) in self.values.iter().zip(values) {
-            held.store(value, Relaxed);
+    pub(crate) fn new(key: &Arc<str>) -> Self {
+        let gauge = |name| named(name, key, None);
+        Self {
+            attempts: named("tidegate_attempts_total", key, None),
+            no_wait: named("tidegate_wait_seconds", key, Some(("cause", "none"))),
+            ok: named("tidegate_outcomes_total", key, Some(("outcome", name(Outcome::Ok)))),
+            gauges: ["tidegate_interval_seconds", "tidegate_in_flight", "tidegate_waiting"]
+                .map(gauge),
         }
-    }
-
-    fn names(&self, key: &Arc<str>) -> &Names {
-        self.names.get_or_init(|| {
-            let gauge = |name| named(name, key, None);
-            Box::new(Names {
-                attempts: named("tidegate_attempts_total", key, None),
-                no_wait: named("tidegate_wait_seconds", key, Some(("cause", "none"))),
-                ok: named("tidegate_outcomes_total", key, Some(("outcome", name(Outcome::Ok)))),
-                gauges: ["tidegate_interval_seconds", "tidegate_in_flight", "tidegate_waiting"]
-                    .map(gauge),
-            })
-        })
     }
 }
 
@@ -116,45 +100,30 @@ pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
 ) {
     #[cfg(feature = "metrics")]
     {
-        let names = lane.metrics.names(&lane.key);
-        count(&names.attempts);
+        count(&lane.metrics.attempts);
         let other = waits
             .map(|(cause, _)| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
-        let wait = other.as_ref().unwrap_or(&names.no_wait);
-        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.shared.timer.now() - since);
+        let wait = other.as_ref().unwrap_or(&lane.metrics.no_wait);
+        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.settings.timer.now() - since);
         with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
             .record(crate::timer::duration(waited).as_secs_f64());
-        gauges(lane);
+        changed(lane);
     }
-    #[cfg(not(feature = "metrics"))]
-    let _ = (lane, waits);
 }
 
-/// Counts a freed place.
-pub(crate) fn released<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    #[cfg(feature = "metrics")]
-    gauges(lane);
-    #[cfg(not(feature = "metrics"))]
-    let _ = lane;
-}
-
-/// Counts the outcome of an attempt.
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
     #[cfg(feature = "metrics")]
     {
         match outcome {
-            Outcome::Ok => count(&lane.metrics.names(&lane.key).ok),
+            Outcome::Ok => count(&lane.metrics.ok),
             other => {
                 count(&named("tidegate_outcomes_total", &lane.key, Some(("outcome", name(other)))));
             }
         }
-        gauges(lane);
+        changed(lane);
     }
-    #[cfg(not(feature = "metrics"))]
-    let _ = (lane, outcome);
 }
 
-/// Counts an attempt that is not sent.
 pub(crate) fn rejected(error: &Error) {
     #[cfg(any(feature = "metrics", feature = "tracing"))]
     {
@@ -182,27 +151,27 @@ pub(crate) fn rejected(error: &Error) {
         #[cfg(feature = "tracing")]
         tracing::debug!(tidegate.key = &**key, tidegate.reason = reason, "not sent");
     }
-    #[cfg(not(any(feature = "metrics", feature = "tracing")))]
-    let _ = error;
 }
 
-/// Reports why processes cannot share their budgets.
 #[cfg(feature = "local")]
 pub(crate) fn troubled(name: &str, trouble: &impl std::fmt::Display) {
     #[cfg(feature = "tracing")]
     tracing::warn!(tidegate.name = name, "shared budget: {trouble}");
-    #[cfg(not(feature = "tracing"))]
-    let _ = (name, trouble);
 }
 
-#[cfg(feature = "metrics")]
-#[expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")]
-fn gauges<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    let Metrics { values, .. } = &lane.metrics;
-    let keys = lane.metrics.names(&lane.key).gauges.iter();
-    for ((key, value), unit) in keys.zip(values).zip([1e-9, 1.0, 1.0]) {
-        with_recorder(|recorder| recorder.register_gauge(key, &METADATA))
-            .set(value.load(Relaxed) as f64 * unit);
+#[cfg_attr(
+    feature = "metrics",
+    expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")
+)]
+pub(crate) fn changed<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
+    #[cfg(feature = "metrics")]
+    {
+        let now = lane.stats();
+        let interval = now.interval.map_or(0.0, |interval| interval.as_secs_f64());
+        let values = [interval, now.in_flight as f64, now.waiting as f64];
+        for (key, value) in lane.metrics.gauges.iter().zip(values) {
+            with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).set(value);
+        }
     }
 }
 
@@ -218,7 +187,6 @@ const fn name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The span of one attempt.
 pub(crate) struct Attempt {
     #[cfg(feature = "tracing")]
     span: tracing::Span,
@@ -226,28 +194,18 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     pub(crate) fn new(key: &str, attempt: u16) -> Self {
-        #[cfg(feature = "tracing")]
-        {
-            let span = tracing::info_span!(
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::info_span!(
                 "attempt",
                 tidegate.key = key,
-                http.request.resend_count = tracing::field::Empty,
+                // By convention, only for retries.
+                http.request.resend_count = (attempt > 0).then_some(attempt),
                 tidegate.outcome = tracing::field::Empty,
-            );
-            // By convention, only for retries.
-            if attempt > 0 {
-                span.record("http.request.resend_count", attempt);
-            }
-            Self { span }
-        }
-        #[cfg(not(feature = "tracing"))]
-        {
-            let _ = (key, attempt);
-            Self {}
+            ),
         }
     }
 
-    /// Runs the attempt in its span.
     pub(crate) fn send<F: Future>(&self, future: F) -> impl Future<Output = F::Output> {
         #[cfg(feature = "tracing")]
         return tracing::Instrument::instrument(future, self.span.clone());
@@ -255,11 +213,8 @@ impl Attempt {
         future
     }
 
-    /// Records its outcome.
     pub(crate) fn outcome(&self, outcome: Outcome) {
         #[cfg(feature = "tracing")]
         self.span.record("tidegate.outcome", name(outcome));
-        #[cfg(not(feature = "tracing"))]
-        let _ = outcome;
     }
 }

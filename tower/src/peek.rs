@@ -46,7 +46,7 @@ where
     } else {
         body::is_worth(status, content_type)
     };
-    let mut response = response.map(|rest| Peeked { first: VecDeque::new(), rest });
+    let mut response = response.map(|rest| Peeked::new(rest));
     if is_worth {
         let said = response.body_mut().read().await;
         response.extensions_mut().insert(said);
@@ -57,12 +57,16 @@ where
 /// A complete body whose beginning was read: see [`peek`](peek()).
 #[derive(Debug)]
 pub struct Peeked<B: Body> {
-    /// What has been read.
-    first: VecDeque<Result<Frame<B::Data>, B::Error>>,
-    rest: B,
+    pub(crate) first: VecDeque<Result<Frame<B::Data>, B::Error>>,
+    pub(crate) rest: B,
+    pub(crate) ended: bool,
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Peeked<B> {
+    pub(crate) const fn new(rest: B) -> Self {
+        Self { first: VecDeque::new(), rest, ended: false }
+    }
+
     async fn read(&mut self) -> body::Body {
         let mut said = body::Body::new();
         while !said.has_ended() && !self.rest.is_end_stream() {
@@ -94,18 +98,19 @@ where
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         match self.first.pop_front() {
             Some(frame) => Poll::Ready(Some(frame)),
+            None if self.ended => Poll::Ready(None),
             None => Pin::new(&mut self.rest).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.first.is_empty() && self.rest.is_end_stream()
+        self.first.is_empty() && (self.ended || self.rest.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
         let data = self.first.iter().flatten().filter_map(Frame::data_ref);
         let first = data.map(|data| data.len() as u64).sum::<u64>();
-        let rest = self.rest.size_hint();
+        let rest = if self.ended { SizeHint::with_exact(0) } else { self.rest.size_hint() };
         let mut hint = SizeHint::new();
         if let Some(most) = rest.upper() {
             hint.set_upper(most.saturating_add(first));

@@ -1,16 +1,14 @@
 //! The permit: the right to one attempt.
 
-use std::mem::replace;
-use std::{fmt, iter};
+use std::fmt;
+use std::mem::{replace, take};
 
-use tidegate::queue::Place;
 use tidegate::{Call, Reply};
 
 use crate::acquire::Acquire;
 use crate::error::Error;
-use crate::keys::Lanes;
 use crate::lane::Lane;
-use crate::layers::Layer;
+use crate::layers::{Layer, Layers};
 use crate::timer::{Timer, Tokio};
 
 /// The right to make one attempt of a call. Report the outcome with [`settle`](Self::settle).
@@ -36,35 +34,22 @@ use crate::timer::{Timer, Tokio};
 #[must_use = "a permit that is dropped is an abandoned call: settle it"]
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) call: Call<LIMITS>,
-    pub(crate) first: Layer<LIMITS, T>,
-    /// The other keys of the call.
-    pub(crate) others: Vec<Layer<LIMITS, T>>,
+    pub(crate) layers: Layers<LIMITS, T>,
     has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
-    /// A call that has no permits of its keys yet.
-    pub(crate) fn new((first, others): Lanes<LIMITS, T>, call: Call<LIMITS>, priority: u8) -> Self {
-        let layer = |lane| Layer::new(lane, Place::new(priority, 0));
-        let others = others.into_iter().map(layer).collect();
-        Self { call, first: layer(first), others, has_learnt: false }
+    pub(crate) const fn new(layers: Layers<LIMITS, T>, call: Call<LIMITS>) -> Self {
+        Self { call, layers, has_learnt: false }
     }
 
-    /// One of its keys.
-    pub(crate) fn layer(&mut self, at: usize) -> &mut Layer<LIMITS, T> {
-        match at.checked_sub(1) {
-            Some(other) => &mut self.others[other],
-            None => &mut self.first,
-        }
+    /// The permit, without which this one is empty.
+    pub(crate) fn take(&mut self) -> Self {
+        Self::new(take(&mut self.layers), self.call)
     }
 
-    pub(crate) fn layers(&mut self) -> impl Iterator<Item = &mut Layer<LIMITS, T>> {
-        iter::once(&mut self.first).chain(&mut self.others)
-    }
-
-    /// The most specific key.
     pub(crate) fn last(&self) -> &Lane<LIMITS, T> {
-        &self.others.last().unwrap_or(&self.first).lane
+        &self.layers[self.layers.len() - 1].lane
     }
 
     /// Passes a reply to each key with `learn`. The last one gets all of it, and the others the outcome, or nothing if
@@ -74,27 +59,26 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         reply: Reply<LIMITS>,
         mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
     ) {
-        let mut learns = reply;
-        if let Some((last, before)) = self.others.split_last_mut() {
-            let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
-            learns = of_last.unwrap_or(reply.outcome.into());
-            learn(last, reply);
-            before.iter_mut().for_each(|layer| learn(layer, learns));
+        let Some((last, others)) = self.layers.split_last_mut() else { return };
+        if others.is_empty() {
+            return learn(last, reply);
         }
-        learn(&mut self.first, learns);
+        let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
+        let learns = of_last.unwrap_or(reply.outcome.into());
+        learn(last, reply);
+        others.iter_mut().for_each(|layer| learn(layer, learns));
     }
 
     /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
     pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
         match self.has_learnt {
-            true => self.layers().for_each(|layer| layer.release(true)),
+            true => self.layers.iter_mut().for_each(|layer| layer.release(true)),
             false => self.teach(reply, Layer::settle),
         }
     }
 
-    /// Refunds what it has.
     pub(crate) fn take_back(&mut self) {
-        self.layers().for_each(Layer::refund);
+        self.layers.iter_mut().for_each(Layer::refund);
     }
 
     /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
@@ -138,7 +122,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert!(gate.call().costing([1, 80]).try_acquire().is_some());
     /// ```
     pub fn correct(&mut self, used: [Option<u32>; LIMITS]) {
-        self.others.last_mut().unwrap_or(&mut self.first).correct(used);
+        self.layers.last_mut().into_iter().for_each(|layer| layer.correct(used));
     }
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
@@ -183,11 +167,10 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
         let (reply, call) = (reply.into(), self.call);
         self.end(reply);
-        self.call = self.first.lane.retry(&call, reply)?;
+        self.call = self.layers[0].lane.retry(&call, reply)?;
         // The other keys see another attempt, and not a new call.
-        self.others.iter().for_each(|layer| _ = layer.lane.retry(&call, reply));
-        self.has_learnt = false;
-        Ok(Acquire::new(self))
+        self.layers[1..].iter().for_each(|layer| _ = layer.lane.retry(&call, reply));
+        Ok(Acquire::new(self.take()))
     }
 
     /// The number of earlier attempts of this call: 0 for the first.
@@ -199,14 +182,14 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// The key of the call, or the first of several; empty if it has none.
     #[must_use]
     pub fn key(&self) -> &str {
-        &self.first.lane.key
+        &self.layers[0].lane.key
     }
 }
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
         let has_learnt = self.has_learnt;
-        self.layers().for_each(|layer| layer.release(has_learnt));
+        self.layers.iter_mut().for_each(|layer| layer.release(has_learnt));
     }
 }
 

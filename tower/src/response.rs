@@ -113,8 +113,10 @@ impl<B: Body, const LIMITS: usize, T: Timer> Hold<LIMITS, T> for http::Response<
         {
             guard.learn();
         }
-        let usage = usage(self.headers());
-        self.map(|body| Guarded::new(body, guard).counting(usage))
+        let content_type = self.headers().get(CONTENT_TYPE).filter(|_| LIMITS > 1);
+        let is_stream = content_type.is_some_and(|it| body::is_stream(it.as_bytes()));
+        let usage = is_stream.then(Usage::new);
+        self.map(|body| Guarded { usage, ..Guarded::new(body, guard) })
     }
 
     fn gave_up(&mut self, why: Error) {
@@ -144,23 +146,11 @@ pin_project! {
     }
 }
 
-/// Collects the tokens of a stream.
-fn usage(headers: &HeaderMap) -> Option<Usage> {
-    let content_type = headers.get(CONTENT_TYPE)?;
-    body::is_stream(content_type.as_bytes()).then(Usage::new)
-}
-
 impl<B: Body, const LIMITS: usize, T: Timer> Guarded<B, Guard<LIMITS, T>> {
     /// Wraps a body with the guard of its call. If the body has already ended, the call ends here.
     pub fn new(body: B, guard: Option<Guard<LIMITS, T>>) -> Self {
         let guard = guard.filter(|_| !body.is_end_stream());
         Self { body, guard, usage: None }
-    }
-
-    /// The same, and the tokens that its stream reports at its end are what the call costs of other limits than
-    /// the first.
-    fn counting(self, usage: Option<Usage>) -> Self {
-        Self { usage: usage.filter(|_| LIMITS > 1), ..self }
     }
 }
 

@@ -8,10 +8,11 @@ use tidegate::law::AnyLaw;
 use tidegate::queue::{Ahead, Gate};
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
 
+use crate::gate::Builder;
 #[cfg(feature = "local")]
 use crate::local::Leased;
+use crate::timer::Timer;
 
-/// See the module's documentation.
 pub(crate) struct Source<const LIMITS: usize> {
     /// Without a limit if it leases: then it decides only about retries.
     pub(crate) own: Controller<AnyLaw, LIMITS>,
@@ -19,7 +20,6 @@ pub(crate) struct Source<const LIMITS: usize> {
     pub(crate) leased: Option<Box<Leased>>,
 }
 
-/// The right to one call.
 pub(crate) struct Right<const LIMITS: usize> {
     pub(crate) own: Permit<LIMITS>,
     #[cfg(feature = "local")]
@@ -54,16 +54,18 @@ impl<const LIMITS: usize> Source<LIMITS> {
         }
     }
 
-    /// One that leases, and retries by the rules of the policy.
-    #[cfg(feature = "local")]
-    pub(crate) fn leasing(
-        leased: Box<Leased>,
+    pub(crate) fn of<T: Timer>(
+        settings: &Builder<LIMITS, T>,
         policy: Policy<AnyLaw, LIMITS>,
         seed: u64,
-        now: Instant,
     ) -> Self {
-        let own = Controller::new(without_limits(policy), seed, now);
-        Self { own, leased: Some(leased) }
+        let now = settings.timer.now();
+        #[cfg(feature = "local")]
+        if let Some(sharing) = &settings.sharing {
+            let own = Controller::new(without_limits(policy), seed, now);
+            return Self { own, leased: Some(sharing.member(now)) };
+        }
+        Self::new(Controller::new(policy, seed, now))
     }
 
     #[inline]
@@ -91,7 +93,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
     pub(crate) fn release(&mut self, _now: Instant, right: Right<LIMITS>) {
         #[cfg(feature = "local")]
         if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.release(_now, lease);
+            leased.settle::<LIMITS>(_now, lease, &tidegate::Outcome::Abandoned.into());
         }
         self.own.release(right.own);
     }
@@ -119,7 +121,6 @@ impl<const LIMITS: usize> Source<LIMITS> {
         matches!(self.own.check(now, &Call::new()), Verdict::Wait(_))
     }
 
-    /// What currently delays a plain call.
     #[cfg(feature = "metrics")]
     pub(crate) fn why(&self, now: Instant) -> Option<tidegate::gate::Gate> {
         #[cfg(feature = "local")]
@@ -141,7 +142,6 @@ impl<const LIMITS: usize> Source<LIMITS> {
         own
     }
 
-    /// The longest interval of all limits.
     pub(crate) fn interval(&self, now: Instant) -> Option<Span> {
         #[cfg(feature = "local")]
         if let Some(leased) = &self.leased {
@@ -189,11 +189,10 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
             && self.own.check(now, call) == Verdict::Admit
         {
             return then(leased.poll(now, call), |lease| {
-                let right = |own| Decision::Admit(Right { own, lease: Some(lease) });
-                then(self.own.poll(now, call), right)
+                self.own.poll(now, call).map(|own| Right { own, lease: Some(lease) })
             });
         }
-        then(self.own.poll(now, call), |own| Decision::Admit(Right::of(own)))
+        self.own.poll(now, call).map(Right::of)
     }
 
     #[inline]
@@ -241,8 +240,7 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     }
 }
 
-/// The decision that follows an admission.
-#[inline]
+#[cfg(feature = "local")]
 fn then<P, Q>(decision: Decision<P>, next: impl FnOnce(P) -> Decision<Q>) -> Decision<Q> {
     match decision {
         Decision::Admit(permit) => next(permit),

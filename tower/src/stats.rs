@@ -38,6 +38,19 @@ pub struct Stats {
     pub sharing: crate::local::SharingStats,
 }
 
+impl Stats {
+    pub(crate) fn add(&mut self, other: &Self) {
+        add(&mut self.counts, &other.counts);
+        self.keys += other.keys;
+        self.waiting += other.waiting;
+        self.in_flight += other.in_flight;
+        self.interval = self.interval.max(other.interval);
+        self.basis = self.basis.max(other.basis);
+        #[cfg(feature = "local")]
+        self.sharing.add(&other.sharing);
+    }
+}
+
 /// Adds the counters of one controller to a sum.
 pub(crate) fn add(sum: &mut tidegate::Stats, one: &tidegate::Stats) {
     sum.waited += one.waited;

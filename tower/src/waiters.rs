@@ -1,33 +1,30 @@
 //! The wakers of waiting calls, and which of them watches the clock.
 
-#[cfg(feature = "local")]
-use std::mem::take;
+use std::collections::hash_map::RandomState;
 use std::task::Waker;
 
-use tidegate::Instant;
+use hashlink::LinkedHashMap;
 use tidegate::queue::Ticket;
+use tidegate::{Instant, Span};
 
 use crate::timer::PATIENCE;
 
-/// Wakers by the slots of their calls.
+/// The waiting calls, in the order in which they began to wait.
 ///
 /// One waiter, the watcher, has a timer for the next check of the queue. Only it is woken by the
 /// passing of time. If it leaves or is late, because its future may no longer be polled, another
 /// one takes over.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters {
-    slots: Vec<Option<Place>>,
-    /// The calls with a waker, unordered.
-    present: Vec<Ticket>,
+    calls: LinkedHashMap<Ticket, Waiter, RandomState>,
     watcher: Option<Watcher>,
 }
 
 #[derive(Debug)]
-struct Place {
-    ticket: Ticket,
-    waker: Waker,
-    /// The index of the call in `present`.
-    index: usize,
+pub(crate) struct Waiter {
+    pub(crate) waker: Waker,
+    /// How long the call may take to take its permit.
+    pub(crate) within: Span,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,10 +40,14 @@ impl Waiters {
         &mut self,
         ticket: Ticket,
         waker: &Waker,
+        within: Span,
         now: Instant,
         until: Instant,
-    ) -> (Instant, Option<Waker>) {
-        let before = self.put(ticket, waker);
+    ) -> (Instant, Option<Waiter>) {
+        let before = match self.calls.get(&ticket) {
+            Some(before) if before.waker.will_wake(waker) => None,
+            _ => self.calls.insert(ticket, Waiter { waker: waker.clone(), within }),
+        };
         let watches = match self.watcher {
             Some(watcher) => watcher.ticket == ticket || watcher.by + PATIENCE <= now,
             None => true,
@@ -58,17 +59,17 @@ impl Waiters {
         (now + PATIENCE, before)
     }
 
-    /// Removes a call. Returns its waker, if it has not been woken yet.
-    pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waker> {
+    /// Removes a call. `None` if it has been woken.
+    pub(crate) fn leave(&mut self, ticket: Ticket) -> Option<Waiter> {
         if self.watcher.is_some_and(|watcher| watcher.ticket == ticket) {
             self.watcher = None;
         }
-        self.take(ticket)
+        self.calls.remove(&ticket)
     }
 
-    /// Returns the waker of the call that must reset its timer, because the queue must be polled at
-    /// `until`. `None` if the watcher's timer is early enough.
-    pub(crate) fn watch(&mut self, now: Instant, until: Instant) -> Option<Waker> {
+    /// Returns the call that must reset its timer, because the queue must be polled at `until`.
+    /// `None` if the watcher's timer is early enough.
+    pub(crate) fn watch(&mut self, now: Instant, until: Instant) -> Option<Waiter> {
         let ticket = match self.watcher {
             Some(watcher) if watcher.by + PATIENCE > now => {
                 if watcher.by <= until {
@@ -77,47 +78,15 @@ impl Waiters {
                 watcher.ticket
             }
             // The newest one probably stays longest.
-            _ => *self.present.last()?,
+            _ => *self.calls.back()?.0,
         };
         self.watcher = Some(Watcher { ticket, by: now });
-        self.take(ticket)
+        self.calls.remove(&ticket)
     }
 
-    /// Removes all calls.
     #[cfg(feature = "local")]
     pub(crate) fn all(&mut self) -> Vec<Waker> {
-        let Self { slots, .. } = take(self);
-        slots.into_iter().flatten().map(|place| place.waker).collect()
-    }
-
-    fn put(&mut self, ticket: Ticket, waker: &Waker) -> Option<Waker> {
-        let slot = ticket.slot();
-        if self.slots.len() <= slot {
-            self.slots.resize_with(slot + 1, || None);
-        }
-        match &mut self.slots[slot] {
-            Some(place) if place.ticket == ticket => {
-                let is_new = !place.waker.will_wake(waker);
-                is_new.then(|| std::mem::replace(&mut place.waker, waker.clone()))
-            }
-            place => {
-                let index = self.present.len();
-                *place = Some(Place { ticket, waker: waker.clone(), index });
-                self.present.push(ticket);
-                None
-            }
-        }
-    }
-
-    fn take(&mut self, ticket: Ticket) -> Option<Waker> {
-        let place = self.slots.get_mut(ticket.slot())?;
-        let Place { waker, index, .. } = place.take_if(|place| place.ticket == ticket)?;
-        self.present.swap_remove(index);
-        if let Some(moved) = self.present.get(index)
-            && let Some(place) = &mut self.slots[moved.slot()]
-        {
-            place.index = index;
-        }
-        Some(waker)
+        self.watcher = None;
+        self.calls.drain().map(|(_, call)| call.waker).collect()
     }
 }

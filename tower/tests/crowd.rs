@@ -1,21 +1,19 @@
 //! Many tasks with one gate: none is forgotten, even if others are dropped or run elsewhere.
 
-mod common;
-
 use std::cmp::Reverse;
 use std::num::NonZeroU16;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use common::drop_after;
 use futures_util::FutureExt;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Outcome, Policy, Quota};
 use tidegate_tower::{Acquire, Gate};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Longer than any test takes on a busy machine.
 const LONG: Duration = Duration::from_secs(120);
@@ -91,28 +89,6 @@ async fn ten_thousand_tasks_share_a_rate_and_eight_places_while_a_third_of_them_
     assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting), (6_666, 0, 0));
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn calls_that_are_no_longer_polled_do_not_delay_others() {
-    let gate = Gate::new(policy(200, 1_000));
-    while let Some(permit) = gate.try_acquire() {
-        permit.settle(Outcome::Ok);
-    }
-    // Each of them watched the clock, or will be admitted, or both. None is polled again.
-    let mut idle: Vec<Acquire> = (0..20).map(|_| gate.acquire()).collect();
-    for acquire in &mut idle {
-        assert!(acquire.now_or_never().is_none());
-    }
-    let mut tasks = JoinSet::new();
-    for _ in 0..100 {
-        let gate = gate.clone();
-        tasks.spawn(async move { gate.acquire().await.unwrap().settle(Outcome::Ok) });
-    }
-    assert_eq!(all(tasks).await, 100);
-    drop(idle);
-    let stats = gate.stats();
-    assert_eq!((stats.in_flight, stats.waiting), (0, 0));
-}
-
 #[test]
 fn a_runtime_that_is_not_driven_does_not_delay_others() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -141,48 +117,6 @@ fn a_runtime_that_is_not_driven_does_not_delay_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace() {
-    for keys in [1, 10] {
-        for polls in 0.. {
-            // One at a time and one each 100 ms, so the call waits between two attempts.
-            let window = NonZeroU16::MIN;
-            let law = Fixed::new(Quota::per_second(10).unwrap());
-            let policy =
-                Policy::new(law).concurrency(window).attempts(std::num::NonZeroU16::new(3));
-            let gate = Gate::builder(policy).keys(keys).build();
-            // One holds the only place, and with one key also the only place in the table.
-            let first = gate.key("first").acquire().await.unwrap();
-            let rival = gate.clone();
-            let release = tokio::spawn(async move {
-                sleep(Duration::from_millis(30)).await;
-                first.settle(Outcome::Ok);
-                sleep(Duration::from_millis(30)).await;
-                // It waits before or after the call, and must be served.
-                rival.key("first").acquire().await.unwrap().settle(Outcome::Ok);
-            });
-            let call = gate.key(if keys == 1 { "second" } else { "first" }).run(|| async {
-                yield_now().await;
-                sleep(Duration::from_millis(5)).await;
-                Outcome::Throttled
-            });
-            let ended = drop_after(polls, call).await;
-            release.await.unwrap();
-            let stats = gate.stats();
-            assert_eq!((stats.in_flight, stats.waiting), (0, 0), "dropped after {polls} polls");
-            // A call that was not sent costs nothing, and no call is delayed.
-            let sent = stats.counts.admitted;
-            let settled = stats.counts.settled() + stats.counts.abandoned;
-            assert_eq!(sent, settled, "dropped after {polls} polls");
-            gate.key("third").acquire().await.unwrap().settle(Outcome::Ok);
-            if ended {
-                assert!(polls > 8, "{polls} polls are no test");
-                break;
-            }
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_call_that_was_admitted_and_not_polled_is_refunded() {
     let gate = Gate::new(policy(10, 1));
     let held = gate.acquire().await.unwrap();
@@ -196,60 +130,43 @@ async fn a_call_that_was_admitted_and_not_polled_is_refunded() {
     assert_eq!(gate.peek(), Ok(Duration::ZERO));
 }
 
-#[tokio::test]
-#[cfg(target_os = "linux")]
-async fn memory_does_not_grow_over_many_calls() {
-    fn resident_kib() -> u64 {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
+/// A task that ends when it is woken, or with its last waker, as in some executors.
+#[derive(Default)]
+struct Task(Mutex<Option<Acquire>>);
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        let call = self.0.lock().unwrap().take();
+        drop(call);
     }
-    let gate = Gate::builder(policy(100_000_000, 1_000)).keys(10).build();
-    let round = async |calls: u32| {
-        for number in 0..calls {
-            let call = gate.key(format!("key {}", number % 20));
-            call.acquire().await.unwrap().settle(Outcome::Ok);
-        }
-    };
-    round(50_000).await;
-    let before = resident_kib();
-    round(250_000).await;
-    let after = resident_kib();
-    assert_eq!(gate.stats().counts.ok, 300_000);
-    // Eight bytes a call.
-    assert!(after < before + 2_048, "{before} KiB, then {after} KiB");
-}
-
-/// A task that ends with its last waker, as in some executors.
-struct Task(#[expect(dead_code, reason = "dropped with it")] Acquire);
-
-impl std::task::Wake for Task {
-    fn wake(self: Arc<Self>) {}
 }
 
 #[test]
-fn a_waker_whose_drop_ends_another_call_is_dropped_without_a_lock() {
+fn a_waker_that_ends_another_call_is_woken_and_dropped_without_a_lock() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            for replaced in [true, false] {
+            for end in ["replaced", "dropped", "woken"] {
                 let gate = Gate::new(policy(1_000, 1));
-                let held = gate.acquire().await.unwrap();
-                let poll = |acquire: &mut Acquire, waker: &std::task::Waker| {
-                    let mut cx = std::task::Context::from_waker(waker);
+                let mut held = gate.try_acquire();
+                let poll = |acquire: &mut Acquire, waker: &Waker| {
+                    let mut cx = Context::from_waker(waker);
                     assert!(Pin::new(acquire).poll(&mut cx).is_pending());
                 };
-                let noop = std::task::Waker::noop();
-                let (mut other, mut call) = (gate.acquire(), gate.acquire());
-                poll(&mut other, noop);
-                poll(&mut call, &Arc::new(Task(other)).into());
-                if replaced {
-                    poll(&mut call, noop);
+                let (mut call, mut other) = (gate.acquire(), gate.acquire());
+                let task = Arc::new(Task::default());
+                poll(&mut call, &task.clone().into());
+                poll(&mut other, Waker::noop());
+                *task.0.lock().unwrap() = Some(other);
+                drop(task);
+                match end {
+                    "replaced" => poll(&mut call, Waker::noop()),
+                    "woken" => drop(held.take()),
+                    _ => {}
                 }
-                drop(call);
-                held.settle(Outcome::Ok);
-                assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0));
+                drop((call, held));
+                assert_eq!((gate.stats().in_flight, gate.stats().waiting), (0, 0), "{end}");
             }
         });
         done.send(()).unwrap();

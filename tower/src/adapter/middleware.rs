@@ -36,10 +36,9 @@ where
         extensions: &mut Extensions,
         next: Next<'_>,
     ) -> Result<Response> {
-        let Self { gate, rules } = self;
-        let call = rules.describe.describe(&request, gate.call());
-        let repeat = |request: &mut Request| rules.repeat.repeat(request);
-        let classify = |(result, _): &(Result<Response>, _)| rules.classify.classify(result);
+        let call = self.describe.describe(&request, self.gate.call());
+        let repeat = |request: &mut Request| self.repeat.repeat(request);
+        let classify = |(result, _): &(Result<Response>, _)| self.classify.classify(result);
         // Each attempt starts with the extensions of the request.
         let given = extensions.clone();
         let send = |request| {
@@ -52,7 +51,7 @@ where
                 (result, extensions)
             }
         };
-        drive(call, request, rules.until, repeat, classify, send, |driven| {
+        drive(call, request, self.holds, repeat, classify, send, |driven| {
             let ((result, left), end) =
                 driven.map_err(|error| MiddlewareError::Middleware(error.into()))?;
             *extensions = left;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 
 use ::reqwest::{
-    Body, Client, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt, Url,
+    Body, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt, Url,
 };
 use tidegate::signal::body;
 use tidegate::signal::http::outcome;
@@ -12,7 +12,7 @@ use tidegate::{Outcome, Reply};
 
 use crate::call::Call;
 use crate::classify::{Classify, Standard};
-use crate::drive::{End, Guard, Until, drive};
+use crate::drive::{End, Guard, drive};
 use crate::error::Error;
 use crate::peek::peek;
 use crate::request::{Describe, Repeat, is_idempotent};
@@ -123,29 +123,24 @@ impl SendThrough for RequestBuilder {
         async move {
             let (client, request) = self.build_split();
             let request = request?;
-            send(&client, Standard.describe(&request, call), request).await
+            let call = Standard.describe(&request, call);
+            let repeat = |request: &mut Request| Standard.repeat(request);
+            let send = |request| {
+                let sent = client.execute(request);
+                async { Ok(peeked(sent.await?).await) }
+            };
+            drive(call, request, true, repeat, Standard, send, |driven| {
+                match driven.map_err(SendError::NotSent)? {
+                    (Ok(response), end) => Ok(end.hold(response)),
+                    (Err(error), End::GaveUp(why)) => {
+                        Err(SendError::Failed { error, gave_up: Some(why) })
+                    }
+                    (Err(error), _) => Err(error.into()),
+                }
+            })
+            .await
         }
     }
-}
-
-async fn send<T: Timer<Sleep: Send> + Send + Sync>(
-    client: &Client,
-    call: Call<1, T>,
-    request: Request,
-) -> Result<Response, SendError> {
-    let repeat = |request: &mut Request| Standard.repeat(request);
-    let send = |request| {
-        let sent = client.execute(request);
-        async { Ok(peeked(sent.await?).await) }
-    };
-    drive(call, request, Until::Guard, repeat, Standard, send, |driven| {
-        match driven.map_err(SendError::NotSent)? {
-            (Ok(response), end) => Ok(end.hold(response)),
-            (Err(error), End::GaveUp(why)) => Err(SendError::Failed { error, gave_up: Some(why) }),
-            (Err(error), _) => Err(error.into()),
-        }
-    })
-    .await
 }
 
 /// Why [`SendThrough`] has no response.

@@ -7,7 +7,7 @@ use ::tonic::body::Body;
 use ::tonic::{Response, Status};
 use bytes::Bytes;
 use http::Request;
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Body as _, Frame};
 use tidegate::signal::grpc;
 use tidegate::{Outcome, Reply};
 
@@ -15,6 +15,7 @@ use crate::call::Call;
 use crate::classify::{Classify, Responses, Standard};
 use crate::gate::Gate;
 use crate::layer::ThrottleLayer;
+use crate::peek::Peeked;
 use crate::request::{Describe, Repeat};
 use crate::timer::Timer;
 
@@ -71,81 +72,41 @@ impl<B, const LIMITS: usize, T: Timer> Describe<Request<B>, LIMITS, T> for Grpc 
 
 impl Repeat<Request<Body>> for Grpc {
     fn repeat(&self, request: &mut Request<Body>) -> Option<Request<Body>> {
-        let begun = Begun::new(std::mem::take(request.body_mut()));
-        let whole = begun.rest.is_none().then(|| begun.frames.clone());
-        *request.body_mut() = Body::new(begun);
-        let frames = whole?;
-        let body = Body::new(Begun { frames, rest: None });
-        crate::request::copy(request, |_| Some(body))
+        let body = begun(std::mem::take(request.body_mut()));
+        let copy = body.ended.then(|| copy_of(&body)).flatten();
+        *request.body_mut() = Body::new(body);
+        let copy = Body::new(copy?);
+        crate::request::copy(request, |_| Some(copy))
     }
-}
-
-/// A request's body: the data available at once, and the rest of the stream.
-struct Begun {
-    /// In reverse order. The encoder may have failed.
-    frames: Vec<Result<Bytes, Status>>,
-    rest: Option<Body>,
 }
 
 /// A request with more data than this is not kept, and not repeated.
 const MOST: usize = 1 << 20;
 
-impl Begun {
-    fn new(mut body: Body) -> Self {
-        let (mut frames, mut length) = (Vec::new(), 0);
-        let mut cx = Context::from_waker(Waker::noop());
-        // Data that is not available yet is polled again when it is sent.
-        let ended = loop {
-            match Pin::new(&mut body).poll_frame(&mut cx) {
-                Poll::Ready(None) => break true,
-                Poll::Ready(Some(frame)) => {
-                    let data = match frame.map(Frame::into_data) {
-                        Ok(Ok(data)) => Ok(data),
-                        Ok(Err(_)) => break false,
-                        Err(status) => Err(status),
-                    };
-                    length += data.as_ref().map_or(MOST + 1, Bytes::len);
-                    frames.push(data);
-                    if length > MOST {
-                        break false;
-                    }
-                }
-                Poll::Pending => break false,
-            }
+/// Reads the data that is available at once. Other data is polled again when it is sent.
+fn begun(body: Body) -> Peeked<Body> {
+    let (mut body, mut length) = (Peeked::new(body), 0);
+    let mut cx = Context::from_waker(Waker::noop());
+    while length <= MOST
+        && let Poll::Ready(frame) = Pin::new(&mut body.rest).poll_frame(&mut cx)
+    {
+        let Some(frame) = frame else {
+            body.ended = true;
+            break;
         };
-        frames.reverse();
-        Self { frames, rest: (!ended).then_some(body) }
+        let data = frame.as_ref().ok().and_then(Frame::data_ref);
+        length += data.map_or(MOST + 1, Bytes::len);
+        body.first.push_back(frame);
     }
+    body
 }
 
-impl http_body::Body for Begun {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(data) = self.frames.pop() {
-            return Poll::Ready(Some(data.map(Frame::data)));
-        }
-        match &mut self.rest {
-            Some(rest) => Pin::new(rest).poll_frame(cx),
-            None => Poll::Ready(None),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.frames.is_empty() && self.rest.as_ref().is_none_or(Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let length: usize = self.frames.iter().flatten().map(Bytes::len).sum();
-        match &self.rest {
-            None => SizeHint::with_exact(length as u64),
-            Some(_) => SizeHint::default(),
-        }
-    }
+fn copy_of(body: &Peeked<Body>) -> Option<Peeked<Body>> {
+    let copy = |frame: &Result<Frame<Bytes>, Status>| {
+        frame.as_ref().ok()?.data_ref().cloned().map(|data| Ok(Frame::data(data)))
+    };
+    let first = body.first.iter().map(copy).collect::<Option<_>>()?;
+    Some(Peeked { first, rest: Body::empty(), ended: true })
 }
 
 /// The call was served.

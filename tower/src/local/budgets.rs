@@ -1,17 +1,18 @@
 //! The budgets that one process holds: a coordinator and a file for each key.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate::law::AnyLaw;
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
-use tidegate::{Controller, Instant, Policy, Span};
+use tidegate::{Controller, Instant, Policy, Quota, Span};
 
-use super::LocalError;
 use super::place::Place;
 use super::record::RecordFile;
+use super::standing::Standing;
+use super::{LocalError, lock};
+use crate::gate::random;
 use crate::timer::{Timer, Tokio, duration, span};
 
 /// The maximum number of leases and calls in flight, and of known members, on one machine.
@@ -26,13 +27,13 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The most budgets that a process holds, as in Node. Each takes a tenth of a megabyte.
 const MOST: usize = 256;
 
-/// The options of all budgets.
-#[derive(Clone, Debug)]
+/// Where the budgets of a name are, and their options.
 pub(super) struct Terms {
-    pub(super) place: Arc<Place>,
-    pub(super) policy: Policy<AnyLaw>,
+    pub(super) place: Place,
     pub(super) expiry: Duration,
     pub(super) heartbeat: Duration,
+    pub(super) alone: Quota,
+    pub(super) standing: Mutex<Standing>,
 }
 
 /// The counters of a budget that this process holds.
@@ -56,9 +57,8 @@ struct Budget {
     unstored: Option<String>,
 }
 
-/// See the module's documentation.
 pub(super) struct Budgets {
-    terms: Terms,
+    terms: Arc<Terms>,
     clock: Tokio,
     /// Whether there was no holder before. If there was, calls may be leased even without a file.
     first: bool,
@@ -70,7 +70,7 @@ pub(super) struct Budgets {
 const PAST: Span = Span::from_secs(1 << 30);
 
 impl Budgets {
-    pub(super) fn new(terms: Terms, first: bool) -> Self {
+    pub(super) fn new(terms: Arc<Terms>, first: bool) -> Self {
         Self { terms, clock: Tokio::default(), first, budgets: HashMap::new() }
     }
 
@@ -126,12 +126,15 @@ impl Budgets {
         })
     }
 
-    pub(super) fn set_policy(&mut self, policy: Policy<AnyLaw>) {
-        self.terms.policy = policy;
-        let now = self.now();
+    pub(super) fn set_policy(&mut self) {
+        let (policy, now) = (self.policy(), self.now());
         for budget in self.budgets.values_mut() {
             budget.desk.source_mut().controller_mut().set_policy(policy, now);
         }
+    }
+
+    fn policy(&self) -> Policy<AnyLaw> {
+        lock(&self.terms.standing).policy
     }
 
     fn now(&self) -> Instant {
@@ -153,11 +156,10 @@ impl Budgets {
             )));
         }
         let file = RecordFile::new(&self.terms.place, key);
-        let past = file.read();
-        let desk = match past {
-            Some(past) => self.resumed(&past.record, span(past.away), now),
+        let desk = match file.read() {
+            Some((record, away)) => self.resumed(&record, span(away), now),
             None if self.first => self.fresh(now),
-            None => boxed(self.fresh(now).in_place_of_another(now, Span::ZERO)),
+            None => Box::new(self.fresh(now).in_place_of_another(now, Span::ZERO)),
         };
         let mut desk = Box::new(desk.heartbeat(span(self.terms.heartbeat)));
         desk.source_mut().set_expiry(span(self.terms.expiry));
@@ -168,22 +170,18 @@ impl Budgets {
     /// Not inlined: a coordinator is a tenth of a megabyte, so each step gets its own stack frame.
     #[inline(never)]
     fn fresh(&self, now: Instant) -> Box<Desk> {
-        let control = Controller::new(self.terms.policy, random(), now);
+        let control = Controller::new(self.policy(), random(), now);
         Box::new(Coordinator::new(Leases::new(control), now))
     }
 
     /// Continues from a record after which nothing was granted.
     #[inline(never)]
     fn resumed(&self, record: &[u8], away: Span, now: Instant) -> Box<Desk> {
-        match Desk::restore(self.terms.policy, random(), record, now, away, true) {
+        match Desk::restore(self.policy(), random(), record, now, away, true) {
             Ok(desk) => Box::new(desk),
-            Err(_) => boxed(self.fresh(now).in_place_of_another(now, away)),
+            Err(_) => Box::new(self.fresh(now).in_place_of_another(now, away)),
         }
     }
-}
-
-fn boxed(desk: Desk) -> Box<Desk> {
-    Box::new(desk)
 }
 
 impl Budget {
@@ -199,8 +197,4 @@ impl Budget {
             }
         };
     }
-}
-
-pub(super) fn random() -> u64 {
-    RandomState::new().hash_one(())
 }

@@ -1,10 +1,9 @@
 //! The courier of a key: the task that carries the requests of its member.
 
-use std::future::pending;
 use std::sync::{Arc, Weak};
 
 use tidegate::shared::REQUEST_BYTES;
-use tidegate::{Instant, Policy, Quota, Span, law::AnyLaw};
+use tidegate::{Instant, Policy, Span, law::AnyLaw};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -23,117 +22,65 @@ const PATIENCE: Span = Span::from_secs(1);
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing<const LIMITS: usize, T: Timer> {
     pub(super) post: Arc<Post>,
-    pub(super) alone: Quota,
     /// Starts a courier on tokio. Only the builder for tokio's timer knows that the task is [`Send`].
     pub(super) start: fn(&Handle, Courier<LIMITS, T>),
 }
 
 impl<const LIMITS: usize, T: Timer> Sharing<LIMITS, T> {
-    /// The same with budgets of this policy, for another gate.
-    pub(crate) fn of_policy(mut self, policy: Policy<AnyLaw, LIMITS>) -> Self {
-        if let Some(policy) = of_one(policy) {
-            self.post = Arc::new(self.post.again(policy));
-        }
-        self
-    }
-
+    /// The budgets have the first limit of a policy.
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
-        if let Some(policy) = of_one(policy) {
-            self.post.set_policy(policy);
+        if let Some(law) = policy.laws().first() {
+            self.post.set_policy(policy.limits([*law]));
         }
     }
 
-    /// The member of a key.
     pub(crate) fn member(&self, now: Instant) -> Box<Leased> {
-        Box::new(Leased::new(self.alone, self.post.expiry(), now))
+        Box::new(Leased::new(&self.post.terms, now))
     }
 }
 
-/// The policy with the first limit.
-fn of_one<const LIMITS: usize>(policy: Policy<AnyLaw, LIMITS>) -> Option<Policy<AnyLaw>> {
-    Some(policy.limits([*policy.laws().first()?]))
+impl Leased {
+    /// When a waiting task looks again, in case the courier does not run.
+    pub(crate) fn look_again(&self, now: Instant) -> Instant {
+        self.armed.max(now) + PATIENCE
+    }
 }
 
 impl<const LIMITS: usize> Desk<LIMITS> {
-    /// Lets a waiting task look again if the courier does not run.
-    pub(crate) fn watch_courier(&mut self, now: Instant) {
-        if let Some(leased) = &self.gate.leased {
-            self.look_again = leased.armed.max(now) + PATIENCE;
-        }
-    }
-
-    fn waiting(&self) -> u16 {
-        u16::try_from(self.queue.waiting()).unwrap_or(u16::MAX)
+    /// The member, and the number of calls that wait.
+    fn member(&mut self) -> Option<(&mut Leased, u16)> {
+        let waiting = u16::try_from(self.queue.waiting()).unwrap_or(u16::MAX);
+        Some((self.gate.leased.as_mut()?, waiting))
     }
 }
 
 impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
-    /// Changes the member. Gets the number of calls that wait.
-    fn of_member<R>(&self, act: impl FnOnce(&mut Leased, u16, Instant) -> R) -> Option<R> {
-        self.act(|desk, now| {
-            let waiting = desk.waiting();
-            desk.change(|source| Some(act(source.leased.as_mut()?, waiting, now)))
-        })
-    }
-
     /// Returns the available leases and sends its last request.
-    pub(super) async fn leave(&self, post: &Post) {
+    pub(super) async fn leave(self: &Arc<Self>, post: &Post) {
         let mut room = [0; REQUEST_BYTES];
-        let length = self.of_member(|leased, _, now| {
+        let length = self.change(|gate, now| {
+            let leased = gate.leased.as_mut()?;
             leased.left = true;
             leased.member.leave(now, &mut room)
         });
-        if let Some(length) = length.flatten() {
+        if let Some(length) = length {
             // The answer is not needed.
-            let _ = post.carry(Some((&self.key, &room[..length]))).await;
+            let _ = post.carry(&self.key, &room[..length]).await;
         }
     }
 
-    /// The latest trouble.
     pub(super) fn trouble(&self) -> Option<LocalError> {
-        self.look(|desk, _| desk.gate.leased.as_ref()?.trouble.clone())
-    }
-
-    /// The request that is due, if any.
-    fn request(&self) -> Option<Vec<u8>> {
-        self.of_member(|leased, waiting, now| {
-            let mut room = [0; REQUEST_BYTES];
-            while leased.due(waiting) <= now {
-                if let Some(length) = leased.member.request(now, waiting, &mut room) {
-                    return Some(room[..length].to_vec());
-                }
-                leased.trouble = Some(LocalError::new("no answer arrived in time"));
-            }
-            None
-        })?
-    }
-
-    /// Handles an answer, or its absence. An earlier request than the latest one was given up.
-    fn hear(&self, answer: Result<Vec<u8>, LocalError>, is_latest: bool, post: &Post) {
-        self.of_member(|leased, waiting, now| {
-            let heard = answer.and_then(|grant| {
-                let heard = leased.member.hear(now, &grant, waiting);
-                heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
-            });
-            if heard.is_err() {
-                if !is_latest {
-                    return;
-                }
-                leased.member.miss(now);
-            }
-            leased.trouble = heard.err().or_else(|| post.is_replaced());
-        });
+        self.lock().gate.leased.as_ref()?.trouble.clone()
     }
 
     /// After each event: wakes the courier if it is needed earlier. If it has ended with its runtime, returns another
     /// one.
     pub(crate) fn courier(
-        &self,
+        self: &Arc<Self>,
         desk: &mut Desk<LIMITS>,
         now: Instant,
     ) -> Option<(Handle, Courier<LIMITS, T>)> {
-        let waiting = desk.waiting();
-        let Some(leased) = &mut desk.gate.leased else { return None };
+        let (leased, waiting) = desk.member()?;
         let due = leased.due(waiting);
         let is_early = due < leased.armed;
         if is_early {
@@ -149,11 +96,11 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let runtime = Handle::try_current().ok().filter(|_| start)?;
         let bell = Arc::new(Notify::new());
         (leased.bell, leased.armed) = (Some(bell.clone()), now);
-        Some((runtime, Courier { lane: self.me.clone(), bell }))
+        Some((runtime, Courier { lane: Arc::downgrade(self), bell }))
     }
 
     pub(crate) fn start(&self, courier: Option<(Handle, Courier<LIMITS, T>)>) {
-        if let (Some((runtime, courier)), Some(sharing)) = (courier, &self.shared.sharing) {
+        if let (Some((runtime, courier)), Some(sharing)) = (courier, &self.settings.sharing) {
             (sharing.start)(&runtime, courier);
         }
     }
@@ -169,59 +116,49 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
     pub(super) async fn carry(self) {
         // Answers to requests that were given up may still arrive.
         let (mut exchanges, mut latest) = (JoinSet::new(), 0u64);
+        let mut heard = None;
         loop {
             let sleep = {
-                let Some((lane, post)) = self.lane() else { return };
-                if let Some(request) = lane.request() {
-                    let (post, key) = (post.clone(), lane.key.clone());
-                    latest += 1;
-                    let number = latest;
-                    exchanges
-                        .spawn(async move { (number, post.carry(Some((&key, &request))).await) });
-                }
-                lane.trouble().inspect(|trouble| post.report(trouble));
-                let until = lane.of_member(|leased, waiting, _| {
+                let Some(lane) = self.lane.upgrade() else { return };
+                let Some(Sharing { post, .. }) = &lane.settings.sharing else { return };
+                let step = lane.act(|desk, now| {
+                    desk.queue.changed();
+                    let (leased, waiting) = self.member(desk)?;
+                    if let Some((number, answer)) = heard.take() {
+                        let is_latest = number == latest;
+                        let heard = leased.hear(now, waiting, answer, is_latest);
+                        if heard.is_ok() || is_latest {
+                            leased.trouble = heard.err().or_else(|| post.is_replaced());
+                        }
+                    }
+                    let request = leased.request(now, waiting);
                     leased.armed = leased.due(waiting);
-                    leased.armed
+                    // A sleep without an end is none of tokio's.
+                    let until = leased.armed.min(now + Span::from_secs(3_600));
+                    Some((request, leased.trouble.clone(), until))
                 });
-                let until = until.filter(|until| *until < Instant::MAX);
-                until.map(|until| Box::pin(lane.shared.timer.sleep_until(until)))
-            };
-            let sleep = async {
-                match sleep {
-                    Some(sleep) => sleep.await,
-                    None => pending().await,
+                let Some((request, trouble, until)) = step else { return };
+                if let Some(request) = request {
+                    latest += 1;
+                    let (post, key, number) = (post.clone(), lane.key.clone(), latest);
+                    exchanges.spawn(async move { (number, post.carry(&key, &request).await) });
                 }
+                trouble.iter().for_each(|trouble| post.terms.place.report(trouble));
+                lane.settings.timer.sleep_until(until)
             };
             tokio::select! {
-                Some(Ok((number, answer))) = exchanges.join_next() => {
-                    if let Some((lane, post)) = self.lane() {
-                        lane.hear(answer, number == latest, &post);
-                    }
-                }
+                Some(Ok(answer)) = exchanges.join_next() => heard = Some(answer),
                 () = sleep => {}
                 () = self.bell.notified() => {}
             }
         }
     }
 
-    /// The lane, if this is its courier.
-    fn lane(&self) -> Option<(Arc<Lane<LIMITS, T>>, Arc<Post>)> {
-        let lane = self.lane.upgrade()?;
-        let post = lane.shared.sharing.as_ref()?.post.clone();
-        let is_mine = lane.look(|desk, now| {
-            let leased = self.member(desk)?;
-            leased.armed = leased.armed.max(now);
-            Some(())
-        });
-        is_mine.map(|()| (lane, post))
-    }
-
     /// The member, if this is its courier.
-    fn member<'a>(&self, desk: &'a mut Desk<LIMITS>) -> Option<&'a mut Leased> {
-        let Some(leased) = &mut desk.gate.leased else { return None };
-        let is_mine = leased.bell.as_ref().is_some_and(|bell| Arc::ptr_eq(bell, &self.bell));
-        is_mine.then_some(leased)
+    fn member<'a>(&self, desk: &'a mut Desk<LIMITS>) -> Option<(&'a mut Leased, u16)> {
+        desk.member().filter(|(leased, _)| {
+            leased.bell.as_ref().is_some_and(|bell| Arc::ptr_eq(bell, &self.bell))
+        })
     }
 }
 
@@ -229,12 +166,11 @@ impl<const LIMITS: usize, T: Timer> Drop for Courier<LIMITS, T> {
     /// Its runtime has ended. The calls that wait on others start another one.
     fn drop(&mut self) {
         let Some(lane) = self.lane.upgrade() else { return };
-        let waiting = lane.look(|desk, _| {
-            self.member(desk)?.bell = None;
-            Some(desk.all())
-        });
-        if let Some(waiting) = waiting {
-            waiting.wake();
-        }
+        let mut desk = lane.lock();
+        let Some((leased, _)) = self.member(&mut desk) else { return };
+        leased.bell = None;
+        let waiting = desk.all();
+        drop(desk);
+        waiting.wake();
     }
 }

@@ -16,25 +16,6 @@ impl LocalError {
         Self { what: what.into() }
     }
 
-    pub(super) fn key(length: usize) -> Self {
-        Self::new(format!("a key of {length} bytes cannot be shared: the limit is 65535"))
-    }
-
-    pub(super) fn too_long(length: usize) -> Self {
-        Self::new(format!("a message of {length} bytes exceeds the limit of 4096"))
-    }
-
-    pub(super) fn version(other: u8, own: u8) -> Self {
-        Self::new(format!(
-            "the other process speaks version {other} of the local protocol, and this one version {own}: \
-             update the older tidegate"
-        ))
-    }
-
-    pub(super) fn stranger() -> Self {
-        Self::new("another program than tidegate uses the socket: choose another name")
-    }
-
     /// An error that contains the system's message, and says that calls continue.
     pub(super) fn unusable(what: fmt::Arguments<'_>, error: &io::Error) -> Self {
         Self::new(format!("{what}: {error}. Calls continue within the share of this process"))
@@ -48,3 +29,26 @@ impl fmt::Display for LocalError {
 }
 
 impl std::error::Error for LocalError {}
+
+/// Why a connection ended before the answer.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The process has ended.
+    Ended,
+    /// The process is alive and does not answer.
+    Silent,
+    /// It uses another protocol, or reported an error.
+    Trouble(LocalError),
+}
+
+impl From<io::Error> for Why {
+    fn from(_: io::Error) -> Self {
+        Self::Ended
+    }
+}
+
+impl From<LocalError> for Why {
+    fn from(error: LocalError) -> Self {
+        Self::Trouble(error)
+    }
+}

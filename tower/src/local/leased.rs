@@ -2,21 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tidegate::queue::Gate;
-use tidegate::shared::{CountedMember, Member};
-use tidegate::{Call, Decision, Instant, Outcome, Quota, Reason, Reply};
+use tidegate::shared::{CountedMember, Member, REQUEST_BYTES};
+use tidegate::{Call, Decision, Instant, Reason, Reply};
 use tokio::sync::Notify;
 
-use super::budgets::random;
+use super::budgets::Terms;
 use super::{LocalError, SharingStats};
+use crate::gate::random;
 use crate::timer::span;
 
 /// How many calls of a key can be in flight in one process.
 const PLACES: usize = 256;
 
-/// See the module's documentation.
 pub(crate) struct Leased {
     pub(crate) member: CountedMember<PLACES>,
     /// What calls have learnt that keep their places until their responses end. A request reports it with the place.
@@ -31,9 +30,9 @@ pub(crate) struct Leased {
 }
 
 impl Leased {
-    pub(super) fn new(alone: Quota, expiry: Duration, now: Instant) -> Self {
-        let mut member = Member::new(random(), alone, now);
-        member.set_expiry(span(expiry));
+    pub(super) fn new(terms: &Terms, now: Instant) -> Self {
+        let mut member = Member::new(random(), terms.alone, now);
+        member.set_expiry(span(terms.expiry));
         Self {
             member: CountedMember::new(member),
             learnt: HashMap::new(),
@@ -72,11 +71,6 @@ impl Leased {
         self.learnt.insert(permit, of_one(reply));
     }
 
-    /// Ends a call that has learnt, or is abandoned.
-    pub(crate) fn release(&mut self, now: Instant, permit: u64) {
-        self.settle::<1>(now, permit, &Outcome::Abandoned.into());
-    }
-
     /// Whether no call, lease or request is pending.
     pub(crate) fn is_spare(&self) -> bool {
         let member = self.member.member();
@@ -87,6 +81,36 @@ impl Leased {
     pub(super) fn due(&self, waiting: u16) -> Instant {
         let asks = !self.left || waiting > 0;
         self.member.member().request_at().filter(|_| asks).unwrap_or(Instant::MAX)
+    }
+
+    /// The request that is due, if any.
+    pub(super) fn request(&mut self, now: Instant, waiting: u16) -> Option<Vec<u8>> {
+        let mut room = [0; REQUEST_BYTES];
+        while self.due(waiting) <= now {
+            if let Some(length) = self.member.request(now, waiting, &mut room) {
+                return Some(room[..length].to_vec());
+            }
+            self.trouble = Some(LocalError::new("no answer arrived in time"));
+        }
+        None
+    }
+
+    /// Handles an answer, or its absence. An earlier request than the latest one was given up.
+    pub(super) fn hear(
+        &mut self,
+        now: Instant,
+        waiting: u16,
+        answer: Result<Vec<u8>, LocalError>,
+        is_latest: bool,
+    ) -> Result<(), LocalError> {
+        let heard = answer.and_then(|grant| {
+            let heard = self.member.hear(now, &grant, waiting);
+            heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
+        });
+        if heard.is_err() && is_latest {
+            self.member.miss(now);
+        }
+        heard
     }
 
     pub(crate) fn stats(&self) -> SharingStats {

@@ -51,7 +51,7 @@ mod standing;
 mod system;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tidegate::Quota;
@@ -67,6 +67,7 @@ use crate::timer::Timer;
 use budgets::Terms;
 use place::Place;
 use post::Post;
+use standing::Standing;
 
 /// With which processes a gate shares its budgets, and how: see [`Builder::share`].
 #[derive(Clone, Debug)]
@@ -149,11 +150,15 @@ impl Builder {
     pub fn share(mut self, share: impl Into<Share>) -> Result<Self, LocalError> {
         let Share { name, folder, expiry, alone, heartbeat } = share.into();
         let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
-        let place = Arc::new(Place::new(name, folder)?);
-        let policy = self.policy;
-        self.sharing = Some(Sharing {
-            post: Arc::new(Post::new(Terms { place, policy, expiry, heartbeat })),
+        let terms = Terms {
+            place: Place::new(name, folder)?,
+            expiry,
+            heartbeat,
             alone: alone.map_or_else(second, Ok)?,
+            standing: Mutex::new(Standing::new(self.policy, expiry, heartbeat)),
+        };
+        self.sharing = Some(Sharing {
+            post: Arc::new(Post::new(terms)),
             start: |runtime, courier| drop(runtime.spawn(Courier::carry(courier))),
         });
         Ok(self)
@@ -168,7 +173,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// Why the budgets [cannot be shared](self#if-the-budget-cannot-be-shared).
     pub async fn check(&self) -> Result<(), LocalError> {
         match self.post() {
-            Some(post) => post.carry(None).await.map(drop),
+            Some(post) => post.check().await,
             None => Ok(()),
         }
     }
@@ -197,7 +202,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     }
 
     fn post(&self) -> Option<&Post> {
-        self.keys.shared.sharing.as_ref().map(|sharing| &*sharing.post)
+        self.keys.settings.sharing.as_ref().map(|sharing| &*sharing.post)
     }
 }
 
@@ -224,19 +229,18 @@ pub struct SharingStats {
 }
 
 impl SharingStats {
-    /// Adds those of another key.
     pub(crate) fn add(&mut self, other: &Self) {
         self.members = self.members.max(other.members);
         self.available_leases += other.available_leases;
         self.troubled += other.troubled;
-        for (sum, count) in [
-            (&mut self.asked, other.asked),
-            (&mut self.missed, other.missed),
-            (&mut self.alone, other.alone),
-            (&mut self.delayed, other.delayed),
-            (&mut self.without, other.without),
-        ] {
-            *sum = sum.saturating_add(count);
-        }
+        self.asked = self.asked.saturating_add(other.asked);
+        self.missed = self.missed.saturating_add(other.missed);
+        self.alone = self.alone.saturating_add(other.alone);
+        self.delayed = self.delayed.saturating_add(other.delayed);
+        self.without = self.without.saturating_add(other.without);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,11 +8,11 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::LocalError;
-use super::system::{self, Listener, Stream};
+use super::system::{self, Listener};
+use super::{LocalError, lock};
 use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
@@ -21,7 +21,6 @@ pub(super) type Number = Option<u64>;
 /// When the same trouble is reported again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,
@@ -55,9 +54,8 @@ impl Place {
         Ok(Self { folder, name, path, reported: Mutex::default() })
     }
 
-    /// Reports a trouble as an event, at most once a minute.
     pub(super) fn report(&self, trouble: &LocalError) {
-        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = lock(&self.reported);
         reported.retain(|(_, at)| at.elapsed() < AGAIN);
         if reported.iter().all(|(earlier, _)| earlier != trouble) {
             reported.push((trouble.clone(), Instant::now()));
@@ -85,10 +83,6 @@ impl Place {
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
-    }
-
-    pub(super) async fn connect(&self) -> io::Result<Stream> {
-        system::connect(&self.path).await
     }
 
     /// Binds a socket and moves it to the seat if the present one is still `found`.

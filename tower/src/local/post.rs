@@ -2,20 +2,18 @@
 //! becomes the holder.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use tidegate::Policy;
 use tidegate::law::AnyLaw;
 
-use super::LocalError;
 use super::budgets::{LocalBudget, Terms};
-use super::frames;
-use super::line::{Line, Why};
+use super::error::{LocalError, Why};
+use super::line::Line;
 use super::place::Number;
 use super::seat::Seat;
-use super::standing::{Standing, Told};
-use super::system;
+use super::standing::Standing;
+use super::{frames, lock, system};
 
 /// Attempts to find or take the seat while others do the same.
 const TRIES: usize = 5;
@@ -27,10 +25,8 @@ enum Way {
     Line(Arc<Line>),
 }
 
-/// See the module's documentation.
 pub(super) struct Post {
-    terms: Terms,
-    policy: Arc<Mutex<(Policy<AnyLaw>, Standing)>>,
+    pub(super) terms: Arc<Terms>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
@@ -38,111 +34,77 @@ pub(super) struct Post {
 
 impl Post {
     pub(super) fn new(terms: Terms) -> Self {
-        let policy = Arc::new(Mutex::new((terms.policy, standing(&terms, &terms.policy))));
-        Self { terms, policy, way: Mutex::new(None), search: tokio::sync::Mutex::new(()) }
-    }
-
-    /// The same with budgets of this policy, for another gate.
-    pub(super) fn again(&self, policy: Policy<AnyLaw>) -> Self {
-        Self::new(Terms { policy, ..self.terms.clone() })
-    }
-
-    pub(super) fn expiry(&self) -> Duration {
-        self.terms.expiry
+        Self { terms: Arc::new(terms), way: Mutex::default(), search: Default::default() }
     }
 
     /// Sets the policy of the budgets that this process holds, now or later.
     pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
-        let mut next = standing(&self.terms, &policy);
-        let mut present = self.policy();
-        present.0 = policy;
-        if !next.is_equal(&present.1) {
-            next.ask();
-            present.1 = next;
-        }
+        let (seat, terms) = (self.seat(), &self.terms);
+        let next = Standing::new(policy, terms.expiry, terms.heartbeat);
+        lock(&terms.standing).set(next, seat.is_some());
         // Stored before: a seat that is taken meanwhile gets it from there.
-        if let Some(Way::Seat(seat)) = self.open() {
-            let told = present.1.claim(Some(&seat.told()));
-            present.1.hold(&told);
-            seat.set_policy(policy, told);
-        }
+        seat.iter().for_each(|seat| seat.set_policy());
     }
 
     /// Whether this process takes the seat of the holder, because its policy replaces the other one; or an error that
     /// the other one applies.
     fn meets(&self, line: &Line) -> Result<bool, LocalError> {
-        line.policy().map_or(Ok(false), |told| self.policy().1.meet(&told))
+        lock(&self.terms.standing).meet(&line.policy)
     }
 
-    /// Says that another process's policy applies, if it does.
     pub(super) fn is_replaced(&self) -> Option<LocalError> {
         let way = lock(&self.way).clone();
         let Some(Way::Line(line)) = way else { return None };
         self.meets(&line).err()
     }
 
-    fn policy(&self) -> MutexGuard<'_, (Policy<AnyLaw>, Standing)> {
-        lock(&self.policy)
-    }
-
-    /// Sends a request to the holder of the seat, or only looks for the holder. If none answers, this
-    /// process takes the seat. Empty if there is no grant.
-    pub(super) async fn carry(
-        &self,
-        request: Option<(&str, &[u8])>,
-    ) -> Result<Vec<u8>, LocalError> {
+    /// Sends a request to the holder of the seat. If none answers, this process takes the seat. Empty if there is no
+    /// grant.
+    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
         let mut silent = None;
-        let leaves = request.is_some_and(|(_, request)| frames::leaves(request));
-        self.policy().1.ask();
         for _ in 0..TRIES {
-            let way = self.find(silent).await?;
-            if let Way::Line(line) = &way
-                && !leaves
-                && matches!(self.meets(line), Ok(true))
-            {
-                line.replace(&self.policy().1.claim(None));
-            }
-            let why = match way {
-                Way::Seat(seat) => match request {
-                    None => return Ok(Vec::new()),
-                    Some((key, request)) => match seat.answer(key.as_bytes(), request)? {
-                        Some(grant) => return Ok(grant),
-                        None => continue,
-                    },
-                },
-                Way::Line(line) => match line.ask(request).await {
-                    Ok(grant) => return Ok(grant),
-                    Err(Why::Silent) => {
-                        silent = line.to;
-                        Why::Silent
+            match self.find(silent).await? {
+                Way::Seat(seat) => {
+                    if let Some(grant) = seat.answer(key.as_bytes(), request)? {
+                        return Ok(grant);
                     }
-                    Err(why) => why,
-                },
-            };
-            if let Why::Trouble(error) = why {
-                return Err(error);
+                }
+                Way::Line(line) => {
+                    if !frames::leaves(request) && matches!(self.meets(&line), Ok(true)) {
+                        line.replace(&lock(&self.terms.standing).told());
+                    }
+                    match line.ask(key, request).await {
+                        Ok(grant) => return Ok(grant),
+                        Err(Why::Trouble(error)) => return Err(error),
+                        Err(Why::Silent) => silent = line.to,
+                        Err(Why::Ended) => {}
+                    }
+                }
             }
         }
         Err(LocalError::new("the process that holds the budget has ended, or does not answer"))
     }
 
-    /// Reports a trouble.
-    pub(super) fn report(&self, trouble: &LocalError) {
-        self.terms.place.report(trouble);
+    /// Looks for the holder of the seat. If there is none, this process takes the seat.
+    pub(super) async fn check(&self) -> Result<(), LocalError> {
+        self.find(None).await.map(drop)
     }
 
-    /// The counters of a key's budget, if this process holds it.
     pub(super) fn budget(&self, key: &str) -> Option<LocalBudget> {
-        match self.open() {
-            Some(Way::Seat(seat)) => seat.stats(key.as_bytes()),
-            _ => None,
+        self.seat()?.stats(key.as_bytes())
+    }
+
+    pub(super) fn close(&self) {
+        let way = lock(&self.way).take();
+        if let Some(Way::Seat(seat)) = way {
+            seat.leave();
         }
     }
 
-    /// Closes the seat or the connection.
-    pub(super) fn close(&self) {
-        if let Some(Way::Seat(seat)) = self.set(None) {
-            seat.leave();
+    fn seat(&self) -> Option<Arc<Seat>> {
+        match self.open()? {
+            Way::Seat(seat) => Some(seat),
+            Way::Line(_) => None,
         }
     }
 
@@ -155,33 +117,15 @@ impl Post {
         })
     }
 
-    fn set(&self, way: Option<Way>) -> Option<Way> {
-        std::mem::replace(&mut *lock(&self.way), way)
-    }
-
     /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
     async fn find(&self, silent: Number) -> Result<Way, LocalError> {
-        if let Some(way) = self.open() {
-            return Ok(way);
-        }
+        lock(&self.terms.standing).ask();
         let _search = self.search.lock().await;
         if let Some(way) = self.open() {
             return Ok(way);
         }
-        if let Some(Way::Seat(seat)) = self.set(None)
-            && !seat.has_left()
-        {
-            self.policy().1.lost();
-        }
         let way = self.look(silent).await?;
-        self.set(Some(way.clone()));
-        if let Way::Seat(seat) = &way {
-            // It may have changed meanwhile.
-            let mut policy = self.policy();
-            let told = policy.1.claim(Some(&seat.told()));
-            policy.1.hold(&told);
-            seat.set_policy(policy.0, told);
-        }
+        *lock(&self.way) = Some(way.clone());
         Ok(way)
     }
 
@@ -192,8 +136,13 @@ impl Post {
         for _ in 0..TRIES {
             let found = place.look();
             if found.is_none() || found != silent {
-                match Line::open(place, found).await {
-                    Ok(line) => return Ok(Way::Line(Arc::new(line))),
+                match system::connect(&place.path).await {
+                    Ok(stream) => match Line::open(stream, found).await {
+                        Ok(line) => return Ok(Way::Line(Arc::new(line))),
+                        Err(Why::Trouble(error)) => return Err(error),
+                        Err(Why::Ended) => continue,
+                        Err(Why::Silent) => {}
+                    },
                     Err(error) if system::is_nobody(&error) => {}
                     Err(error) => {
                         let what = format_args!("no process answers at {path}");
@@ -201,13 +150,7 @@ impl Post {
                     }
                 }
             }
-            let (policy, told) = {
-                let policy = self.policy();
-                (policy.0, policy.1.claim(None))
-            };
-            let yields = self.policy.clone();
-            let yields = move |other: &Told| lock(&yields).1.meet(other).err();
-            match Seat::take(Terms { policy, ..self.terms.clone() }, told, found, yields) {
+            match Seat::take(&self.terms, found) {
                 Ok(Some(seat)) => return Ok(Way::Seat(seat)),
                 Ok(None) => {}
                 Err(error) => {
@@ -220,17 +163,9 @@ impl Post {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn standing(terms: &Terms, policy: &Policy<AnyLaw>) -> Standing {
-    Standing::new(policy, terms.expiry, terms.heartbeat)
-}
-
 impl fmt::Debug for Post {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Post").field(&self.terms).finish()
+        f.debug_tuple("Post").field(&self.terms.place).finish()
     }
 }
 

@@ -13,19 +13,11 @@ use super::place::Place;
 /// The start of a file: a name and the version of the format.
 const BEGIN: [u8; 9] = *b"tidegate\x01";
 
-/// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
     key: Box<[u8]>,
     file: Option<File>,
-}
-
-/// The content of a file, and its age.
-#[derive(Debug)]
-pub(super) struct Past {
-    pub(super) record: Vec<u8>,
-    pub(super) away: Duration,
 }
 
 impl RecordFile {
@@ -34,8 +26,8 @@ impl RecordFile {
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
-    /// Reads the previous holder's record. `None` if there is none that can be read.
-    pub(super) fn read(&self) -> Option<Past> {
+    /// Reads the previous holder's record, and its age. `None` if there is none that can be read.
+    pub(super) fn read(&self) -> Option<(Vec<u8>, Duration)> {
         let bytes = fs::read(&self.path).ok()?;
         let rest = bytes.strip_prefix(&BEGIN)?;
         let (at, rest) = rest.split_first_chunk()?;
@@ -47,7 +39,7 @@ impl RecordFile {
         let rest = rest.strip_prefix(&*self.key)?;
         let record = rest.get(..u16::from_le_bytes(*length).into())?.to_vec();
         let at = UNIX_EPOCH.checked_add(Duration::from_millis(u64::from_le_bytes(*at)))?;
-        Some(Past { record, away: at.elapsed().unwrap_or_default() })
+        Some((record, at.elapsed().unwrap_or_default()))
     }
 
     /// Writes a record.

@@ -15,47 +15,52 @@ pub(super) struct Told {
     /// Its start, in milliseconds since 1970.
     pub(super) since: u64,
     pub(super) digest: u32,
-    /// For messages.
     pub(super) text: String,
 }
 
-/// The policy of this process.
+#[derive(Debug)]
 pub(super) struct Standing {
+    pub(super) policy: Policy<AnyLaw>,
     rule: Rule,
     text: String,
     clock: Tokio,
 }
 
 impl Standing {
-    pub(super) fn new(policy: &Policy<AnyLaw>, expiry: Duration, heartbeat: Duration) -> Self {
-        let [law] = policy.laws();
-        let rule = Rule::new(policy_digest(policy, span(expiry), span(heartbeat)));
-        Self { rule, text: format!("{law:?}, {expiry:?}, {heartbeat:?}"), clock: Tokio::default() }
+    pub(super) fn new(policy: Policy<AnyLaw>, expiry: Duration, heartbeat: Duration) -> Self {
+        let rule = Rule::new(policy_digest(&policy, span(expiry), span(heartbeat)));
+        let text = format!("{:?}, {expiry:?}, {heartbeat:?}", policy.laws()[0]);
+        Self { policy, rule, text, clock: Tokio::default() }
     }
 
-    /// Whether the policies are equal.
-    pub(super) const fn is_equal(&self, other: &Self) -> bool {
-        self.rule.digest() == other.rule.digest()
+    /// Sets another policy, which is later than the present one if this process holds the seat.
+    pub(super) fn set(&mut self, mut next: Self, is_held: bool) {
+        if next.rule.digest() == self.rule.digest() {
+            self.policy = next.policy;
+            return;
+        }
+        next.ask();
+        if is_held {
+            next.rule.hold(next.rule.start_after(today(), self.told().since));
+        }
+        *self = next;
     }
 
-    /// The process sends a request.
     pub(super) fn ask(&mut self) {
         self.rule.ask(self.clock.now());
     }
 
-    /// The policy to take the seat with, or to hold it with instead of this process's `former` one.
-    pub(super) fn claim(&self, former: Option<&Told>) -> Told {
-        let digest = self.rule.digest();
-        let since = match former {
-            Some(former) if former.digest == digest => former.since,
-            former => self.rule.start_after(today(), former.map_or(0, |former| former.since)),
-        };
-        Told { since, digest, text: self.text.clone() }
+    /// The policy as another process is told that it should leave the seat.
+    pub(super) fn told(&self) -> Told {
+        let since = self.rule.start(today());
+        Told { since, digest: self.rule.digest(), text: self.text.clone() }
     }
 
-    /// This process has taken the seat with its policy.
-    pub(super) fn hold(&mut self, claim: &Told) {
-        self.rule.hold(claim.since);
+    /// The same, while this process has the seat.
+    pub(super) fn hold(&mut self) -> Told {
+        let told = self.told();
+        self.rule.hold(told.since);
+        told
     }
 
     /// This process has lost a seat that it did not leave.
@@ -87,7 +92,6 @@ impl Standing {
     }
 }
 
-/// In milliseconds since 1970.
 fn today() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

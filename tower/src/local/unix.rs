@@ -36,7 +36,6 @@ fn is_private(folder: &Path) -> io::Result<bool> {
     Ok(found.is_dir() && mine && found.mode() & 0o077 == 0)
 }
 
-/// The socket's path.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
@@ -48,7 +47,6 @@ pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     is_private(folder)
 }
 
-/// The inode of the file at a path.
 pub(super) fn number(path: &Path) -> Option<u64> {
     fs::metadata(path).ok().map(|found| found.ino())
 }
@@ -57,7 +55,6 @@ pub(super) async fn connect(path: &Path) -> io::Result<Stream> {
     Stream::connect(path).await
 }
 
-/// The next connection.
 pub(super) async fn accept(listener: &mut Listener, _: &Path) -> io::Result<Stream> {
     listener.accept().await.map(|(stream, _)| stream)
 }

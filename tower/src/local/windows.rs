@@ -13,10 +13,8 @@ pub(super) const MOST_PATH: usize = 250;
 /// The next instance of the pipe, for the next member.
 pub(super) type Listener = NamedPipeServer;
 
-/// Either end of a pipe.
 pub(super) type Stream = Box<dyn Pipe>;
 
-/// The traits of both ends.
 pub(super) trait Pipe:
     tokio::io::AsyncRead + tokio::io::AsyncWrite + std::fmt::Debug + Send + Unpin
 {
@@ -28,12 +26,10 @@ fn user() -> String {
     std::env::var("USERNAME").unwrap_or_default()
 }
 
-/// The folder of the records.
 pub(super) fn folder() -> PathBuf {
     std::env::temp_dir().join(format!("tidegate-{}", user()))
 }
 
-/// The pipe's path.
 pub(super) fn path(_: &Path, name: &str) -> PathBuf {
     format!(r"\\.\pipe\tidegate-{}-{name}", user()).into()
 }
@@ -43,7 +39,6 @@ pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
     std::fs::create_dir_all(folder).map(|()| true)
 }
 
-/// A pipe has no inode.
 pub(super) const fn number(_: &Path) -> Option<u64> {
     None
 }
@@ -52,19 +47,16 @@ pub(super) async fn connect(path: &Path) -> io::Result<Stream> {
     Ok(Box::new(ClientOptions::new().open(path)?))
 }
 
-/// The next connection.
 pub(super) async fn accept(listener: &mut Listener, path: &Path) -> io::Result<Stream> {
     listener.connect().await?;
     let next = ServerOptions::new().create(path)?;
     Ok(Box::new(std::mem::replace(listener, next)))
 }
 
-/// Whether no process listens.
 pub(super) fn is_nobody(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Creates the pipe if there is none.
 pub(super) fn take(
     path: &Path,
     _: impl FnOnce() -> bool,

@@ -16,14 +16,19 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use tidegate_limits::Limit as _;
-use tidegate_tower::tidegate::Policy;
 use tidegate_tower::tidegate::law::Fixed;
+use tidegate_tower::tidegate::{Policy, Quota};
 use tokio::net::TcpListener;
 
 const SECOND: u64 = 1_000_000_000;
 
 pub(crate) fn unlimited() -> Policy<Fixed> {
     Policy::new(Fixed::UNLIMITED).backoff(None)
+}
+
+pub(crate) fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
+    let quota = Quota::per_second(count).unwrap().with_burst(burst).unwrap();
+    Policy::new(Fixed::new(quota)).backoff(None)
 }
 
 pub(crate) fn concurrently(count: u16) -> Policy<Fixed> {

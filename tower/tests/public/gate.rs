@@ -9,21 +9,17 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reason, Reply, Span};
+use tidegate_tower::tidegate::{Hint, Outcome, Policy, Reason, Reply, Span};
 use tidegate_tower::{Error, Gate};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::common::concurrently;
-
-fn per_second(count: u64) -> Policy<Fixed> {
-    Policy::new(Fixed::new(Quota::per_second(count).unwrap())).backoff(None)
-}
+use crate::common::{concurrently, per_second};
 
 #[tokio::test(start_paused = true)]
 async fn calls_are_paced_in_order_of_arrival() {
-    let (gate, begun) = (Gate::new(per_second(10)), Instant::now());
+    let (gate, begun) = (Gate::new(per_second(10, 1)), Instant::now());
     let mut tasks = JoinSet::new();
     for number in 0..20 {
         let gate = gate.clone();
@@ -45,7 +41,7 @@ async fn calls_are_paced_in_order_of_arrival() {
 
 #[tokio::test(start_paused = true)]
 async fn throttled_calls_are_retried_and_failed_ones_only_if_idempotent() {
-    let gate = Gate::new(per_second(1_000));
+    let gate = Gate::new(per_second(1_000, 1));
     let attempts = async |call: tidegate_tower::Call, outcome| {
         let mut attempts = 0;
         let send = || {
@@ -66,7 +62,7 @@ async fn throttled_calls_are_retried_and_failed_ones_only_if_idempotent() {
 
 #[tokio::test(start_paused = true)]
 async fn the_last_result_is_returned_if_no_retry_can_meet_the_deadline() {
-    let gate = Gate::new(per_second(1_000));
+    let gate = Gate::new(per_second(1_000, 1));
     let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
     let call = gate.with_timeout(Duration::from_secs(5));
     assert_eq!(call.run(|| async { (told, "slow down") }).await, Ok((told, "slow down")));
@@ -78,7 +74,7 @@ async fn the_last_result_is_returned_if_no_retry_can_meet_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
-    let (gate, begun) = (Gate::new(per_second(10)), Instant::now());
+    let (gate, begun) = (Gate::new(per_second(10, 1)), Instant::now());
     let hanging = gate.key("api").with_timeout(Duration::from_secs(3)).run(|| async {
         pending::<()>().await;
         Outcome::Ok
@@ -91,7 +87,7 @@ async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
-    let gate = Gate::new(per_second(1));
+    let gate = Gate::new(per_second(1, 1));
     let sent = Cell::new(0);
     let call = |seconds| {
         let call = gate.key("api").with_timeout(Duration::from_secs_f64(seconds));
@@ -107,7 +103,7 @@ async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
     assert_eq!((at_once, in_time), (Ok(Outcome::Ok), Ok(Outcome::Ok)));
     assert_eq!(late.unwrap_err().wait(), Some(Duration::from_secs(1)));
     // One that has waited while it was not known how long such calls take.
-    let other = Gate::new(per_second(1));
+    let other = Gate::new(per_second(1, 1));
     let call_of_other = |seconds| {
         let call = other.with_timeout(Duration::from_secs_f64(seconds));
         call.run(async || {
@@ -129,7 +125,7 @@ async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
 
 #[tokio::test]
 async fn a_slow_response_prevents_no_later_call() {
-    let gate = Gate::new(per_second(1_000));
+    let gate = Gate::new(per_second(1_000, 1));
     let call = |timeout, takes| {
         let call = gate.with_timeout(Duration::from_millis(timeout));
         call.run(move || async move {
@@ -150,7 +146,7 @@ async fn a_slow_response_prevents_no_later_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deadline_is_an_instant_of_tokios_clock() {
-    let gate = Gate::new(per_second(1));
+    let gate = Gate::new(per_second(1, 1));
     gate.try_acquire().unwrap().settle(Outcome::Ok);
     let soon = Instant::now() + Duration::from_millis(500);
     assert!(gate.call().with_deadline(soon).acquire().await.is_err());
@@ -161,7 +157,7 @@ async fn a_deadline_is_an_instant_of_tokios_clock() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_fits_is_rejected_and_so_is_one_beyond_a_full_queue() {
     let gate = Gate::builder(concurrently(1)).queue(1).build();
-    let heavy = Gate::new(per_second(1)).call().costing([2]).acquire().await.unwrap_err();
+    let heavy = Gate::new(per_second(1, 1)).call().costing([2]).acquire().await.unwrap_err();
     assert!(matches!(heavy, Error::Rejected { reason: Reason::TooBig, .. }), "{heavy}");
     let _held = gate.acquire().await.unwrap();
     let waiting = gate.acquire();
@@ -188,7 +184,7 @@ async fn try_acquire_never_overtakes_waiting_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn peek_returns_how_long_a_call_would_wait_and_changes_nothing() {
-    let gate = Gate::new(per_second(1));
+    let gate = Gate::new(per_second(1, 1));
     assert_eq!(gate.peek(), Ok(Duration::ZERO));
     assert_eq!(gate.stats().keys, 0);
     gate.try_acquire().unwrap().settle(Outcome::Ok);
@@ -204,7 +200,7 @@ async fn peek_returns_how_long_a_call_would_wait_and_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn of_several_keys_a_call_takes_the_one_that_admits_it_first() {
-    let gate = Gate::new(per_second(1));
+    let gate = Gate::new(per_second(1, 1));
     let chosen = || gate.call().soonest(["a", "b", "c"]).try_acquire();
     for expected in ["a", "b", "c"] {
         let permit = chosen().unwrap();
@@ -239,10 +235,10 @@ async fn a_policy_with_a_lower_ceiling_ends_a_cooldown_earlier() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restored_gate_continues_from_its_snapshot() {
-    let gate = Gate::new(per_second(1));
+    let gate = Gate::new(per_second(1, 1));
     gate.key("a").try_acquire().unwrap().settle(Outcome::Ok);
     let learnt = gate.snapshot();
-    let again = Gate::new(per_second(1));
+    let again = Gate::new(per_second(1, 1));
     let busy = again.key("a").try_acquire().unwrap();
     assert_eq!(again.restore(&learnt, Duration::ZERO), Ok(0)); // its call is in flight
     busy.settle(Outcome::Ok);
@@ -356,7 +352,7 @@ async fn a_rejection_stays_until_it_is_taken() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_not_polled_delays_paced_calls_by_at_most_two_seconds() {
-    let gate = Gate::new(per_second(10));
+    let gate = Gate::new(per_second(10, 1));
     gate.acquire().await.unwrap().settle(Outcome::Ok);
     let mut lost = Box::pin(gate.acquire()); // it has the timer of the queue
     assert!(lost.as_mut().now_or_never().is_none());
@@ -366,24 +362,6 @@ async fn a_call_that_is_not_polled_delays_paced_calls_by_at_most_two_seconds() {
     }
     assert!(begun.elapsed() <= Duration::from_millis(2_300), "{:?}", begun.elapsed());
     lost.await.unwrap().settle(Outcome::Ok);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_branch_of_select_may_use_the_gate_of_another_branch() {
-    let gate = Gate::new(concurrently(1));
-    let held = gate.acquire().await.unwrap();
-    let mut other = pin!(gate.acquire());
-    let begun = Instant::now();
-    tokio::select! {
-        biased;
-        _ = &mut other => unreachable!("the only place is in use"),
-        () = tokio::time::sleep(Duration::from_secs(1)) => {
-            held.settle(Outcome::Ok); // admits the other branch, which is not polled
-            gate.acquire().await.unwrap().settle(Outcome::Ok);
-        }
-    }
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
-    other.await.unwrap().settle(Outcome::Ok);
 }
 
 #[tokio::test]

@@ -35,16 +35,6 @@ impl<F: Fn() + 'static> Timer for Watched<F> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hints_for_one_key_do_not_slow_another() {
-    let gate = gate(10);
-    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
-    gate.key("a").try_acquire().unwrap().settle(told);
-    assert!(gate.key("a").try_acquire().is_none());
-    assert!(gate.key("b").try_acquire().is_some());
-    assert_eq!(gate.stats().keys, 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_least_recently_used_key_is_evicted_and_its_counters_are_kept() {
     let gate = gate(2);
     for key in ["a", "b", "a", "c"] {

@@ -4,36 +4,19 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU16;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::Path;
-use axum::http::StatusCode;
-use axum::response::IntoResponse;
-use axum::routing::get;
-use http_body_util::Empty;
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
-use tidegate_limits::{Bucket, Limit};
+use crate::common::{concurrently, drop_after, per_second};
 use tidegate_tower::tidegate::gate::RetryBudgetPolicy;
 use tidegate_tower::tidegate::law::Fixed;
 use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Ratio, Reason, Reply, Rng, Span};
-use tidegate_tower::{Call, Describe, Error, Gate, Standard, ThrottleLayer};
+use tidegate_tower::{Error, Gate};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
-use tower::{Layer, Service, ServiceExt};
-
-use crate::common::{bucket, concurrently, drop_after, nanos_since, serve};
 
 const LAYERS: [&str; 2] = ["account", "model"];
-
-fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
-    let quota = Quota::per_second(count).unwrap().with_burst(burst).unwrap();
-    Policy::new(Fixed::new(quota)).backoff(None)
-}
 
 fn throttled(hint: Hint) -> Reply {
     Outcome::Throttled.with(hint)
@@ -152,25 +135,6 @@ async fn a_call_is_served_beside_constant_demand_for_each_of_its_keys() {
             }
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_with_the_same_keys_in_any_order_lose_no_time() {
-    let gate = Gate::new(concurrently(1));
-    let mut tasks = JoinSet::new();
-    let begun = Instant::now();
-    let orders = [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]];
-    for keys in orders.into_iter().cycle().take(300) {
-        let gate = gate.clone();
-        tasks.spawn(async move {
-            let permit = gate.keys(keys).acquire().await.unwrap();
-            sleep(Duration::from_millis(10)).await;
-            permit.settle(Outcome::Ok);
-        });
-    }
-    tasks.join_all().await;
-    assert!(begun.elapsed() < Duration::from_millis(3_050), "{:?}", begun.elapsed());
-    assert_eq!((gate.stats().counts.ok, gate.stats().in_flight), (900, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -334,7 +298,7 @@ async fn a_refund_is_one_for_all_keys() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
-    for places in [1, 2, 10] {
+    for (keys, places) in [(&LAYERS[..1], 10), (&LAYERS, 1), (&LAYERS, 2), (&LAYERS, 10)] {
         for polls in 0.. {
             let one = NonZeroU16::MIN;
             let attempts = NonZeroU16::new(3);
@@ -352,7 +316,7 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
                 });
                 yield_now().await;
             }
-            let call = gate.keys(LAYERS).run(|| async {
+            let call = gate.keys(keys.iter().copied()).run(|| async {
                 yield_now().await;
                 sleep(Duration::from_millis(5)).await;
                 Outcome::Throttled
@@ -372,24 +336,6 @@ async fn a_call_that_is_dropped_at_any_poll_leaves_no_trace_in_any_key() {
             }
         }
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn calls_with_more_keys_than_the_table_remembers_are_served() {
-    let gate = Gate::builder(per_second(1_000, 1)).keys(2).build();
-    let mut tasks = JoinSet::new();
-    for number in 0..60 {
-        let gate = gate.clone();
-        tasks.spawn(async move {
-            let keys = (0..1 + number % 4).map(|layer| format!("key {}", (number * 3 + layer) % 7));
-            let permit = gate.keys(keys).acquire().await.unwrap();
-            sleep(Duration::from_millis(7)).await;
-            permit.settle(Outcome::Ok);
-        });
-    }
-    tasks.join_all().await;
-    let stats = gate.stats();
-    assert_eq!((stats.in_flight, stats.waiting, stats.counts.ok), (0, 0, 150));
 }
 
 /// When the calls of each key were sent.
@@ -452,77 +398,4 @@ async fn random_calls_over_random_keys_are_all_served_and_exceed_no_limit() {
             }
         }
     }
-}
-
-/// Limits of a server with a burst of three, and how often each has rejected a call.
-#[derive(Default)]
-struct Limits {
-    buckets: HashMap<String, Bucket>,
-    by_account: u64,
-    by_model: u64,
-}
-
-impl Limits {
-    fn bucket(&mut self, key: &str) -> &mut Bucket {
-        let rate = if key == "large" { 15 } else { 60 };
-        self.buckets.entry(key.to_owned()).or_insert(bucket(rate, 3))
-    }
-
-    /// Serves a call, or returns how many calls are left for the model.
-    fn admit(&mut self, now: u64, account: &str, model: &str) -> Result<(), u64> {
-        let room = [account, model].map(|key| self.bucket(key).fits(now, 1));
-        if room == [true; 2] {
-            [account, model].iter().for_each(|key| self.bucket(key).charge(1));
-            return Ok(());
-        }
-        *(if room[1] { &mut self.by_account } else { &mut self.by_model }) += 1;
-        Err(self.bucket(model).remaining())
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_with_limits_for_accounts_and_models_serves_all_calls() {
-    let limits = Arc::new(Mutex::new(Limits::default()));
-    let inner = limits.clone();
-    let opened = std::time::Instant::now();
-    let answer = async move |Path((account, model)): Path<(String, String)>| match inner
-        .lock()
-        .unwrap()
-        .admit(nanos_since(opened), &account, &model)
-    {
-        Ok(()) => StatusCode::OK.into_response(),
-        Err(left) => {
-            let headers = [("x-ratelimit-remaining", left.to_string())];
-            (StatusCode::TOO_MANY_REQUESTS, headers).into_response()
-        }
-    };
-    let address = serve(Router::new().route("/{account}/{model}", get(answer))).await;
-
-    let gate = Gate::adaptive();
-    let by_path = |request: &http::Request<Empty<Bytes>>, call: Call| {
-        Standard.describe(request, call.keys(request.uri().path().split('/').skip(1)))
-    };
-    let client = Client::builder(TokioExecutor::new()).build_http();
-    let service = ThrottleLayer::new(gate.clone()).describe(by_path).layer(client);
-    let mut tasks = JoinSet::new();
-    for (task, model) in
-        ["small", "large", "small", "large"].into_iter().cycle().take(12).enumerate()
-    {
-        let (mut service, account) = (service.clone(), ["one", "two"][task / 2 % 2]);
-        tasks.spawn(async move {
-            for _ in 0..8 {
-                let uri = format!("http://{address}/{account}/{model}");
-                let request = http::Request::get(uri).body(Empty::new()).unwrap();
-                let response = service.ready().await.unwrap().call(request).await.unwrap();
-                assert_eq!(response.status(), 200);
-            }
-        });
-    }
-    tasks.join_all().await;
-    let stats = gate.stats();
-    assert_eq!((stats.counts.ok, stats.in_flight, stats.waiting, stats.keys), (192, 0, 0, 4));
-    // A call that exceeds the model's limit does not count against the account's.
-    let Limits { by_account, by_model, .. } = *limits.lock().unwrap();
-    assert!(by_model > 0);
-    assert_eq!(u64::from(stats.counts.throttled), by_model + 2 * by_account);
 }

@@ -12,8 +12,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tidegate_tower::Gate;
+use tidegate_tower::tidegate::Policy;
 use tidegate_tower::tidegate::law::Adaptive;
-use tidegate_tower::tidegate::{Policy, Quota};
 use tidegate_tower_sdks::{github, openai};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -150,14 +150,4 @@ async fn octocrab_waits_for_the_window_to_end() {
     let (seen, stats) = (seen.lock().unwrap(), gate.stats());
     assert_eq!((seen.served, stats.counts.ok), (70, 70));
     assert_eq!(stats.counts.throttled, seen.rejected);
-}
-
-#[test]
-fn the_quota_of_an_account_can_be_configured() {
-    // The limits that openai() uses if they are known.
-    let limits = [(500, 500), (30_000, 30_000)].map(|(count, burst)| {
-        Adaptive::with_quota(Quota::per_minute(count).unwrap().with_burst(burst).unwrap())
-    });
-    let gate: Gate<2> = Gate::new(Policy::adaptive().limits(limits));
-    assert_eq!(gate.call().costing([1, 1_200]).peek(), Ok(Duration::ZERO));
 }
