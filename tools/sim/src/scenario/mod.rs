@@ -8,6 +8,7 @@ mod measure;
 mod plain;
 pub mod units;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,10 +19,7 @@ use toml::Spanned;
 use crate::chance::Spread;
 use crate::server::{Refusal, ServerSpec};
 pub use check::ScenarioError;
-pub use law::{
-    AutosleeperSpec, BackoffSpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec,
-    TchannelSpec,
-};
+pub use law::{JitterSpec, LawSpec, OverSpec, RecoverySpec};
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
@@ -58,13 +56,8 @@ pub struct Scenario {
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
     /// Custom laws by name.
-    #[serde(
-        default,
-        deserialize_with = "law::by_name",
-        serialize_with = "law::as_table",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub laws: Vec<(String, Spanned<LawSpec>)>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub laws: BTreeMap<String, Spanned<LawSpec>>,
     pub server: Spanned<ServerSpec>,
     pub clients: Vec<Spanned<Clients>>,
     /// Stretches of the run with separate metrics.
@@ -169,7 +162,6 @@ impl Scenario {
 
     /// The text of a file that [`parse`](Self::parse) reads as this scenario. Values that are the
     /// default are left out, except the most important.
-    #[cfg(feature = "full")]
     pub fn print(&self) -> String {
         toml::to_string(self).expect("a scenario is a table")
     }
@@ -180,12 +172,12 @@ impl Scenario {
 
     /// The policy of a custom law of this scenario.
     pub fn own_law(&self, name: &str) -> Option<Policy> {
-        self.laws.iter().find(|law| law.0 == name)?.1.get_ref().policy().ok()
+        self.laws.get(name)?.get_ref().policy().ok()
     }
 
     /// The names of all laws and peers, followed by the custom laws.
     pub fn law_names(&self) -> Vec<&str> {
-        let own = self.laws.iter().map(|law| law.0.as_str());
+        let own = self.laws.keys().map(String::as_str);
         crate::controllers::names().into_iter().chain(own).collect()
     }
 
@@ -213,13 +205,21 @@ impl Clients {
         self.from == Time::default() && stays
     }
 
+    /// The calls a second of a process of strangers, as far as they are known. `None` if these are no strangers.
+    pub fn stranger_rate(&self) -> Option<f64> {
+        self.are_strangers().then_some(match self.demand {
+            Demand::Poisson(rate) => rate.as_per_second() * f64::from(self.threads),
+            _ => 0.0,
+        })
+    }
+
     /// Whether the group has a different law.
     pub const fn are_strangers(&self) -> bool {
         self.law.is_some()
     }
 }
 
-const fn one() -> u32 {
+pub(crate) const fn one() -> u32 {
     1
 }
 
