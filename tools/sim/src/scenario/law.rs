@@ -1,13 +1,15 @@
 //! Custom laws: parameters under a name that the scenario defines.
 
+use std::collections::BTreeMap;
 use std::num::{NonZeroU16, NonZeroU32};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{
     AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Over, Recovery, Tchannel, TchannelConfig,
 };
 use tidegate::{ConfigError, Policy, Quota, Ratio, Span};
+use toml::Spanned;
 
 use super::units::{Rate, Time};
 
@@ -162,6 +164,21 @@ fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
     let near = libm::fabs(value - millionths / f64::from(ONE)) < 1e-9;
     let ratio = Ratio::new(millionths as u32, ONE);
     ratio.filter(|_| near && (0.0..=1_000.0).contains(&value)).ok_or(LawError::Ratio)
+}
+
+/// Reads the custom laws of a scenario by name.
+pub(super) fn by_name<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Vec<(String, Spanned<LawSpec>)>, D::Error> {
+    Ok(BTreeMap::deserialize(from)?.into_iter().collect())
+}
+
+/// Writes what [`by_name`] reads.
+pub(super) fn as_table<S: Serializer>(
+    laws: &[(String, Spanned<LawSpec>)],
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_map(laws.iter().map(|(name, law)| (name, law)))
 }
 
 #[cfg(test)]

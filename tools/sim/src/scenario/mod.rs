@@ -8,7 +8,6 @@ mod measure;
 mod plain;
 pub mod units;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +55,13 @@ pub struct Scenario {
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
     /// Custom laws by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub laws: BTreeMap<String, Spanned<LawSpec>>,
+    #[serde(
+        default,
+        deserialize_with = "law::by_name",
+        serialize_with = "law::as_table",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub laws: Vec<(String, Spanned<LawSpec>)>,
     pub server: Spanned<ServerSpec>,
     pub clients: Vec<Spanned<Clients>>,
     /// Stretches of the run with separate metrics.
@@ -172,12 +176,12 @@ impl Scenario {
 
     /// The policy of a custom law of this scenario.
     pub fn own_law(&self, name: &str) -> Option<Policy> {
-        self.laws.get(name)?.get_ref().policy().ok()
+        self.laws.iter().find(|law| law.0 == name)?.1.get_ref().policy().ok()
     }
 
     /// The names of all laws and peers, followed by the custom laws.
     pub fn law_names(&self) -> Vec<&str> {
-        let own = self.laws.keys().map(String::as_str);
+        let own = self.laws.iter().map(|law| law.0.as_str());
         crate::controllers::names().into_iter().chain(own).collect()
     }
 

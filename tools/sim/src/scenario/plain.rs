@@ -1,8 +1,6 @@
 //! A scenario without a file, for the page: its first figure should not wait for the TOML parser,
 //! which is larger than the simulator.
 
-use std::collections::BTreeMap;
-
 use tidegate::Span;
 use toml::Spanned;
 
@@ -32,7 +30,7 @@ impl Scenario {
             stop_after_calls: None,
             offered: None,
             latency: nowhere(Spread::Uniform(least, most)),
-            laws: BTreeMap::new(),
+            laws: Vec::new(),
             server: nowhere(server),
             clients: vec![nowhere(clients)],
             stretches: Vec::new(),
