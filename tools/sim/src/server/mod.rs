@@ -3,10 +3,12 @@
 mod autoscaling;
 mod bucket;
 mod fault;
+#[cfg(feature = "full")]
 mod guard;
 mod hint;
 mod queue;
 mod schedule;
+#[cfg(feature = "full")]
 mod sliding;
 mod strangers;
 mod window;
@@ -14,16 +16,17 @@ mod window;
 use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
-use crate::PLAIN;
 use crate::chance::{Chance, Spread, Stream};
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
 pub use fault::{Fault, Refusal, Reply};
+#[cfg(feature = "full")]
 pub use guard::Ban;
 pub use hint::{HintSpec, Honesty, QuotaSpec, ResetForm};
 pub use queue::{Queue, QueueSpec};
 pub use schedule::{Schedule, Step};
+#[cfg(feature = "full")]
 pub use sliding::{Sliding, SlidingSpec};
 pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
@@ -38,13 +41,17 @@ pub struct ServerSpec {
     pub queue: Option<QueueSpec>,
     /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
+    #[cfg(feature = "full")]
     pub sliding: Option<SlidingSpec>,
     /// Further windows that also limit the calls.
+    #[cfg(feature = "full")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<WindowSpec>,
     /// The most calls that it works on at once.
+    #[cfg(feature = "full")]
     pub flight: Option<u32>,
     /// A ban of clients that are throttled too often: of all clients, as one.
+    #[cfg(feature = "full")]
     pub ban: Option<Ban>,
     /// How many equal nodes it has, each with this limit: 1 if absent. Connections are assigned to
     /// them in turn.
@@ -167,7 +174,9 @@ pub struct Server {
     /// The node that the present call reaches.
     node: usize,
     outages: Vec<Outage>,
+    #[cfg(feature = "full")]
     work: Option<Spread>,
+    #[cfg(feature = "full")]
     faults: Vec<Fault>,
     /// `None` if it sends no hints, like most servers.
     hints: Option<HintSpec>,
@@ -176,6 +185,7 @@ pub struct Server {
 
 impl ServerSpec {
     /// What is wrong with the settings, if anything.
+    #[cfg(feature = "full")]
     pub fn fault(&self) -> Option<&'static str> {
         let kinds = [
             self.bucket.as_ref().map(BucketSpec::fault),
@@ -216,6 +226,11 @@ impl ServerSpec {
     }
 
     #[cfg(not(feature = "full"))]
+    pub fn fault(&self) -> Option<&'static str> {
+        None
+    }
+
+    #[cfg(not(feature = "full"))]
     fn limit(&self, _: &mut Chance) -> Node {
         Bucket::new(self.bucket.as_ref().expect("a plain world has a bucket"))
     }
@@ -237,7 +252,9 @@ impl Server {
             limits,
             node: 0,
             outages: spec.outages.clone(),
+            #[cfg(feature = "full")]
             work: spec.work,
+            #[cfg(feature = "full")]
             faults: spec.faults.clone(),
             hints,
             chance,
@@ -261,14 +278,15 @@ impl Server {
         Answer { outcome, delay: Span::ZERO, hint }
     }
 
+    #[cfg(not(feature = "full"))]
+    pub fn arrive(&mut self, now: Instant) -> Answer {
+        let outcome = self.limits[self.node].arrive(now, &mut self.chance).outcome;
+        Answer { outcome, delay: Span::ZERO, hint: Hint::NONE }
+    }
+
+    #[cfg(feature = "full")]
     pub fn arrive(&mut self, now: Instant) -> Answer {
         let silent = |outcome, delay| Answer { outcome, delay, hint: Hint::NONE };
-        if PLAIN {
-            return silent(
-                self.limits[self.node].arrive(now, &mut self.chance).outcome,
-                Span::ZERO,
-            );
-        }
         if self.is_down(now) {
             return silent(Outcome::Failed, Span::ZERO);
         }
