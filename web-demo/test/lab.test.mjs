@@ -378,10 +378,10 @@ test("a rejection is shown until it is corrected, and the previous run continues
   await finish(page);
   assert.deepEqual(await figures(page), await expected(page, await kept(page)));
 
-  await reopen(visitor, { laws: ["adaptive", "adaptive+sre-k2", "foo+bar"] });
+  await reopen(visitor, { laws: ["adaptive", "adaptive+oracle", "foo+bar"] });
   await page.locator("#lab .notice").getByText("foo+bar").waitFor();
-  await fault.getByText("adaptive+sre-k2").waitFor();
-  await button(page, "Remove adaptive+sre-k2").click();
+  await fault.getByText("adaptive+oracle").waitFor();
+  await button(page, "Remove adaptive+oracle").click();
   await page.waitForFunction(() => document.activeElement.getAttribute("aria-label") === "Remove adaptive");
   await page.waitForSelector("#lab .lane .plot canvas");
   assert.equal(await fault.textContent(), "");

@@ -101,37 +101,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_served_at_the_exact_nanosecond() {
-        // Three calls a second: a third of a second is not a whole number of nanoseconds.
-        let mut bucket = Bucket::new(3, 1_000_000_000, 2);
-        for (now, served, remaining, retry) in [
-            (0, true, 1, 0),
-            (0, true, 0, 333_333_334),
-            (0, false, 0, 333_333_334),
-            (333_333_333, false, 0, 1),
-            (333_333_334, true, 0, 333_333_333),
-            (666_666_666, false, 0, 1),
-            (666_666_667, true, 0, 333_333_333),
-            (1_000_000_000, true, 0, 333_333_334),
-            (900_000_000, false, 0, 333_333_334),
-            (10_000_000_000, true, 1, 0),
-        ] {
-            assert_eq!(bucket.take(now, 1), served, "at {now}");
-            assert_eq!((bucket.remaining(), bucket.retry_after(1)), (remaining, retry), "at {now}");
-        }
-    }
-
-    #[test]
-    fn an_expensive_call_waits_until_its_whole_cost_is_available() {
-        let mut bucket = Bucket::new(100, 1_000, 100);
-        assert!(bucket.take(0, 70));
-        assert_eq!((bucket.remaining(), bucket.reset(), bucket.retry_after(50)), (30, 700, 200));
-        assert!(!bucket.fits(199, 50));
-        assert!(bucket.fits(200, 50));
-        assert!(!bucket.fits(100_000, 101), "the cost exceeds the bucket");
-    }
-
-    #[test]
     fn a_step_changes_the_rate_at_the_exact_nanosecond() {
         let mut bucket = Bucket::new(10, 1_000, 1).holding(0, 0);
         assert!(bucket.take(100, 1) && bucket.take(950, 1));

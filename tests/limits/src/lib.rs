@@ -103,9 +103,12 @@ mod tests {
                 prop_assert!(!limit.clone().fits(now + wait - 1, cost), "after {} ns", wait - 1);
                 prop_assert!(limit.clone().fits(now + wait, cost), "not after {} ns", wait);
             }
-            prop_assert!(limit.remaining() <= limit.most());
-            let full = limit.most();
-            prop_assert!(limit.clone().fits(now + limit.reset(), full), "not full by its reset");
+            let (left, full) = (limit.remaining(), limit.most());
+            // A time that steps back counts as the latest one.
+            prop_assert!(limit.clone().fits(0, left) && !limit.clone().fits(0, left + 1));
+            let reset = now + limit.reset();
+            prop_assert!(limit.clone().fits(reset, full), "not full by its reset");
+            prop_assert!(left == full || !limit.clone().fits(reset - 1, full), "full before");
         }
         Ok(())
     }

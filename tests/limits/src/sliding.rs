@@ -60,27 +60,3 @@ impl Limit for Sliding {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_frees_its_place_a_period_later_at_the_exact_nanosecond() {
-        let mut window = Sliding::new(2, 1_000);
-        for (now, served, remaining, retry, reset) in [
-            (100, true, 1, 0, 1_000),
-            (600, true, 0, 500, 1_000),
-            (1_099, false, 0, 1, 501),
-            (1_100, true, 0, 500, 1_000),
-            (1_599, false, 0, 1, 501),
-            (1_600, true, 0, 500, 1_000),
-            (9_000, true, 1, 0, 1_000),
-        ] {
-            assert_eq!(window.take(now, 1), served, "at {now}");
-            let answers = (window.remaining(), window.retry_after(1), window.reset());
-            assert_eq!(answers, (remaining, retry, reset), "at {now}");
-        }
-        assert_eq!((window.retry_after(2), window.retry_after(3)), (1_000, u64::MAX));
-    }
-}

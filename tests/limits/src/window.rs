@@ -69,26 +69,3 @@ impl Limit for Window {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_serves_its_limit_and_the_next_begins_at_the_exact_nanosecond() {
-        let mut window = Window::new(2, 1_000).at_phase(100);
-        for (now, served, remaining, reset) in [
-            (0, true, 1, 900),
-            (899, true, 0, 1),
-            (899, false, 0, 1),
-            (900, true, 1, 1_000),
-            (901, true, 0, 999),
-            (1_400, false, 0, 500),
-            (9_899, true, 1, 1),
-            (9_900, true, 1, 1_000),
-        ] {
-            assert_eq!(window.take(now, 1), served, "at {now}");
-            assert_eq!((window.remaining(), window.reset()), (remaining, reset), "at {now}");
-        }
-    }
-}

@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 
 use tidegate::Instant;
 
-/// The pending events of a world.
 #[derive(Debug)]
 pub struct Agenda<E> {
     /// The events, each after its time and the order of its entry in one number, which is fast to
@@ -40,27 +39,5 @@ impl<E: Ord> Agenda<E> {
 
     pub const fn entered(&self) -> u64 {
         self.entered
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_are_ordered_by_time_and_then_by_entry() {
-        let mut agenda = Agenda::new();
-        let at = Instant::from_nanos;
-        for (nanos, event) in [(5, 9), (3, 7), (5, 2)] {
-            agenda.enter(at(nanos), event);
-        }
-        assert_eq!(agenda.take(at(2)), None);
-        assert_eq!(agenda.take(at(9)), Some((at(3), 7)));
-        agenda.enter(at(5), 0);
-        for event in [9, 2, 0] {
-            assert_eq!(agenda.take(at(5)), Some((at(5), event)));
-        }
-        assert_eq!(agenda.take(Instant::MAX), None);
-        assert!(agenda.is_empty());
     }
 }

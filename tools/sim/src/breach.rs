@@ -15,11 +15,7 @@ pub struct Broken {
 pub enum Breach {
     /// A wait that is not in the future would let its thread spin.
     #[error("process {process} must wait until {until} ns, which is not later", until = .until.as_nanos())]
-    ZeroWait {
-        process: u32,
-        /// The end of the wait.
-        until: Instant,
-    },
+    ZeroWait { process: u32, until: Instant },
     /// No event is pending, but threads have not finished.
     #[error("no events are left, but {unfinished} threads have not finished")]
     Idle { unfinished: u64 },
@@ -28,13 +24,7 @@ pub enum Breach {
     Stuck { process: u32 },
     /// The throttle's count of permits differs from the number of calls in flight.
     #[error("process {process} has {calls} calls in flight, but its throttle counts {permits}")]
-    Permits {
-        process: u32,
-        calls: u32,
-        /// Permits that have not settled.
-        permits: u32,
-    },
-    /// A served call was retried.
+    Permits { process: u32, calls: u32, permits: u32 },
     #[error("process {process} wants to retry a call that was served")]
     Again { process: u32 },
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tidegate::{Rng, Span};
 
+use crate::PLAIN;
 use crate::scenario::units::Time;
 
 /// The purpose of a stream. Streams are independent, so with the same seed every law sees the same
@@ -14,7 +15,6 @@ pub enum Stream {
     /// A thread, by its number in the world: its start, demand and latencies.
     Thread(u32),
     Server,
-    /// Background calls.
     Strangers,
 }
 
@@ -32,7 +32,6 @@ impl Stream {
     }
 }
 
-/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Chance(Rng);
 
@@ -70,7 +69,6 @@ impl Chance {
     }
 
     /// A standard normal draw (Box-Muller).
-    #[cfg(feature = "full")]
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
@@ -78,8 +76,6 @@ impl Chance {
 }
 
 /// `factor` times `span`, rounded down and saturating.
-#[expect(clippy::cast_precision_loss, reason = "a draw is no more exact than a double")]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
 pub fn scaled(span: Span, factor: f64) -> Span {
     Span::from_nanos((span.as_nanos() as f64 * factor) as u64)
 }
@@ -106,17 +102,14 @@ impl Spread {
             Self::Constant(time) => time.span(),
             Self::Uniform(least, most) => chance.between(least.span(), most.span()),
             Self::Exponential(mean) => chance.exponential(mean.span()),
-            #[cfg(feature = "full")]
+            Self::Lognormal { .. } if PLAIN => unreachable!("no plain latency is"),
             Self::Lognormal { median, sigma } => {
                 scaled(median.span(), libm::exp(sigma * chance.normal()))
             }
-            #[cfg(not(feature = "full"))]
-            Self::Lognormal { .. } => unreachable!("no plain latency is"),
         }
     }
 
     /// The mean, in seconds.
-    #[cfg(feature = "full")]
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant(time) | Self::Exponential(time) => time.seconds(),

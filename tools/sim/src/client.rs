@@ -19,38 +19,33 @@ const ON_WITHIN: Span = Span::from_millis(200);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum State {
-    /// It has no call to make now.
     Idle,
     /// Its call waits until it is admitted.
     Waiting,
     /// Its call waits until another call of its process has returned.
     Parked,
-    /// Its call is in flight.
     Away,
-    /// It makes no more calls.
     Gone,
 }
 
 impl State {
-    /// Whether the thread has a call.
     pub const fn has_call(self) -> bool {
         matches!(self, Self::Waiting | Self::Parked | Self::Away)
     }
 }
 
-/// A thread of a client process.
 #[derive(Clone, Debug)]
 pub struct Thread {
     pub process: u32,
     pub state: State,
     /// Its current call, if it has one.
     pub call: Call,
-    /// When the call began.
     pub begun: Instant,
     /// When the current attempt first polled the throttle.
     pub asked: Instant,
-    pub flight: Flight,
-    /// When the thread leaves the world.
+    /// Of its attempt that is in flight or was completed last.
+    pub permit: u64,
+    pub response: Response,
     pub to: Instant,
     pub chance: Chance,
     /// How its call is refused, if it can never be served.
@@ -64,13 +59,6 @@ pub struct Thread {
     round: u32,
 }
 
-/// An attempt in flight or completed.
-#[derive(Clone, Copy, Debug)]
-pub struct Flight {
-    pub permit: u64,
-    pub response: Response,
-}
-
 impl Thread {
     /// The thread with `number` in the world and `own` in its process.
     pub fn new(group: &Rc<Clients>, process: u32, number: u32, own: u32, seed: u64) -> Self {
@@ -80,16 +68,11 @@ impl Thread {
         Self {
             process,
             state: State::Idle,
-            call: Call {
-                thread: own,
-                core: tidegate::Call::new(),
-                core_of_two: tidegate::Call::new(),
-                attempt: 0,
-                not_before: blank,
-            },
+            call: Call::new(own, Instant::MAX),
             begun: blank,
             asked: blank,
-            flight: Flight { permit: 0, response },
+            permit: 0,
+            response,
             to: group.to.map_or(Instant::MAX, |to| to.instant()),
             chance: Chance::new(seed, Stream::Thread(number)),
             bad: None,
@@ -100,7 +83,6 @@ impl Thread {
         }
     }
 
-    /// The time of its first call, if it joins at `from`.
     pub fn first(&mut self, from: Instant) -> Instant {
         if !PLAIN
             && self.group.steady
@@ -117,20 +99,14 @@ impl Thread {
         self.begun = if arises { self.arisen.min(now) } else { now };
         let ends = |deadline: Time| self.begun + deadline.span();
         let deadline = self.group.deadline.map_or(Instant::MAX, ends);
-        self.call = Call {
-            thread: self.call.thread,
-            core: tidegate::Call::new().deadline(deadline),
-            core_of_two: tidegate::Call::new().deadline(deadline),
-            attempt: 0,
-            not_before: Instant::ZERO,
-        };
+        self.call = Call::new(self.call.thread, deadline);
         self.bad = self.group.bad.filter(|bad| self.chance.unit() < bad.share).map(|bad| bad.reply);
         self.asked = now;
     }
 
     /// When the client abandons an attempt whose response would arrive at `back`, if it does.
     pub fn gives_up(&self, back: Instant) -> Option<Instant> {
-        let until = self.flight.response.sent + self.group.timeout?.span();
+        let until = self.response.sent + self.group.timeout?.span();
         (until < back).then_some(until)
     }
 
@@ -171,7 +147,6 @@ impl Thread {
         })
     }
 
-    /// Whether it has a fixed amount of work.
     pub fn has_fixed_work(&self) -> bool {
         matches!(self.group.demand, Demand::Work(_))
     }

@@ -21,12 +21,10 @@ pub fn names() -> Vec<&'static str> {
     Policy::NAMES.iter().copied().chain(peer::names()).collect()
 }
 
-/// Whether a name is one of [`names`].
 pub fn is_known(name: &str) -> bool {
     is_law(name) || is_peer(name)
 }
 
-/// Whether a name is a peer's.
 pub fn is_peer(name: &str) -> bool {
     peer::names().any(|peer| peer == name)
 }
@@ -94,7 +92,11 @@ where
 /// One controller per thread, for the laws of the Ruby gem: its threads sleep independently. A
 /// shared controller would space the calls of all threads by the delay of one.
 pub fn per_thread(policy: &Policy, place: &Place) -> Box<dyn Throttle> {
-    Box::new(PerThread::new(policy, place))
+    let &Place { seed, from: now, threads, .. } = place;
+    // The seeds of neighbouring processes differ in other bits.
+    let seed = |thread| seed ^ (u64::from(thread) << 32);
+    let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now), 1);
+    Box::new((0..threads).map(gate).collect::<Vec<Permits<AnyLaw, 1>>>())
 }
 
 /// A controller and the permits of its calls in flight. A permit is identified by its thread,
@@ -152,50 +154,31 @@ where
         }
     }
 
-    fn next_at(&self, now: Instant) -> Option<Instant> {
-        self.gate.next_at(now)
-    }
-
     fn in_flight(&self) -> Option<u32> {
         Some(u32::from(self.gate.in_flight()))
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn rate(&self, now: Instant) -> Option<f64> {
         let interval = self.gate.intervals(now).next().flatten()?;
         Some(1e9 / interval.as_nanos() as f64)
     }
 }
 
-/// A controller per thread.
-struct PerThread {
-    gates: Vec<Permits<AnyLaw, 1>>,
-}
-
-impl PerThread {
-    fn new(policy: &Policy, place: &Place) -> Self {
-        let &Place { seed, from: now, threads, .. } = place;
-        // The seeds of neighbouring processes differ in other bits.
-        let seed = |thread| seed ^ (u64::from(thread) << 32);
-        let gate = |thread| Permits::new(Controller::new(*policy, seed(thread), now), 1);
-        Self { gates: (0..threads).map(gate).collect() }
-    }
-}
-
-impl Throttle for PerThread {
+/// One for each thread.
+impl Throttle for Vec<Permits<AnyLaw, 1>> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        self.gates[call.thread as usize].poll(now, call)
+        self[call.thread as usize].poll(now, call)
     }
 
     fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
-        self.gates[permit as usize].settle(now, permit, response);
+        self[permit as usize].settle(now, permit, response);
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        self.gates[call.thread as usize].retry(now, call, response)
+        self[call.thread as usize].retry(now, call, response)
     }
 
     fn in_flight(&self) -> Option<u32> {
-        self.gates.iter().map(Throttle::in_flight).sum()
+        self.iter().map(Throttle::in_flight).sum()
     }
 }

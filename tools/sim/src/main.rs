@@ -13,9 +13,9 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tidegate::Instant;
 use tidegate_sim::report::{self, Row};
-use tidegate_sim::runner::{self, Job};
+use tidegate_sim::runner::each;
 use tidegate_sim::shared::{Fleet, page};
-use tidegate_sim::{Scenario, ScenarioError, World, controllers, scenario};
+use tidegate_sim::{Run, Scenario, ScenarioError, World, controllers, scenario};
 
 /// Simulates clients and rate-limited servers in virtual time
 #[derive(Parser)]
@@ -28,11 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     /// List the scenarios and the laws
-    List {
-        /// The folder of the scenarios
-        #[arg(long, default_value = default_directory())]
-        scenarios: PathBuf,
-    },
+    List,
     /// Run scenarios
     Run(RunArgs),
     /// Simulate fleets that share one budget, and print a report
@@ -67,24 +63,16 @@ struct RunArgs {
     /// The seed, or the first and last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
-    #[command(flatten)]
-    form: Form,
-}
-
-#[derive(Args)]
-#[group(multiple = false)]
-struct Form {
     /// Print JSON rows, with the spread over the seeds
     #[arg(long)]
     json: bool,
     /// Print every event, and a digest of all events
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     trace: bool,
 }
 
-fn default_directory() -> &'static str {
-    concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios")
-}
+/// The folder of the scenarios. That of the fleets is in it.
+const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
 
 fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
@@ -98,7 +86,7 @@ fn seeds(text: &str) -> Result<RangeInclusive<u64>, String> {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().verb {
-        Verb::List { scenarios } => list(&scenarios),
+        Verb::List => list(),
         Verb::Run(args) => run(&args),
         Verb::Shared(args) => share(&args),
         Verb::Worlds(args) => args.run(),
@@ -115,7 +103,7 @@ fn main() -> ExitCode {
 
 fn share(args: &SharedArgs) -> anyhow::Result<()> {
     let fleets: Vec<Fleet> = if args.files.is_empty() {
-        page::fleets(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/shared")))?
+        page::fleets(&Path::new(SCENARIOS).join("shared"))?
     } else {
         args.files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?
     };
@@ -138,11 +126,11 @@ fn share(args: &SharedArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(directory: &Path) -> anyhow::Result<()> {
-    let files = scenario::files(directory)
-        .with_context(|| format!("cannot list the scenarios in {}", directory.display()))?;
+fn list() -> anyhow::Result<()> {
+    let files = scenario::files(SCENARIOS.as_ref())
+        .with_context(|| format!("cannot list the scenarios in {SCENARIOS}"))?;
     let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(out, "scenarios in {}:", directory.display())?;
+    writeln!(out, "scenarios in {SCENARIOS}:")?;
     for file in files {
         let scenario = Scenario::read(&file)?;
         writeln!(out, "  {:20} {}", scenario.name, scenario.title)?;
@@ -160,10 +148,10 @@ fn run(args: &RunArgs) -> anyhow::Result<()> {
         args.files.iter().map(|file| Scenario::read(file)).collect::<Result<_, _>>()?;
     let pairs: Vec<Pair> =
         scenarios.iter().flat_map(|scenario| pairs(scenario, &args.laws)).collect();
-    if args.form.trace {
+    if args.trace {
         trace(&pairs, args.seeds.clone())
     } else {
-        tell(&pairs, args.seeds.clone(), args.form.json)
+        tell(&pairs, args.seeds.clone(), args.json)
     }
 }
 
@@ -185,14 +173,17 @@ fn pairs<'a>(scenario: &'a Scenario, asked: &'a [String]) -> Vec<Pair<'a>> {
 
 fn tell(pairs: &[Pair], seeds: RangeInclusive<u64>, json: bool) -> anyhow::Result<()> {
     let seeds: Vec<u64> = seeds.collect();
-    let jobs_of = |&(scenario, law)| seeds.iter().map(move |&seed| Job { scenario, law, seed });
-    let jobs: Vec<Job> = pairs.iter().flat_map(jobs_of).collect();
-    let runs = runner::run_all(&jobs, &runner::progress_bar())?;
-    let pairs = jobs.chunks(seeds.len()).zip(runs.chunks(seeds.len()));
-    let rows: Vec<Row> = pairs
-        .filter_map(|(jobs, runs)| Some((jobs.first()?, runs)))
-        .map(|(job, runs)| Row::new(&job.scenario.name, job.law, &seeds, runs))
-        .collect();
+    let jobs: Vec<(&Pair, u64)> =
+        pairs.iter().flat_map(|pair| seeds.iter().map(move |&seed| (pair, seed))).collect();
+    let runs = each(&jobs, |&(&(scenario, law), seed)| {
+        let world = World::new(scenario, law, seed);
+        let run = world.with_context(|| format!("there is no law \"{law}\""))?.run();
+        run.with_context(|| format!("scenario {} with law {law} and seed {seed}", scenario.name))
+    });
+    let runs: Vec<Run> = runs.into_iter().collect::<anyhow::Result<_>>()?;
+    let pairs = pairs.iter().zip(runs.chunks(seeds.len()));
+    let rows: Vec<Row> =
+        pairs.map(|((scenario, law), runs)| Row::new(&scenario.name, law, &seeds, runs)).collect();
     let mut out = BufWriter::new(io::stdout().lock());
     if json {
         // One row per line, which is easy to read and to compare.

@@ -3,14 +3,13 @@
 use tidegate::{Instant, Span};
 
 use crate::chance::{Spread, scaled};
-use crate::scenario::{Clients, Demand, Scenario};
+use crate::scenario::{Clients, Scenario};
 use crate::server::{Server, Strangers};
 use crate::throttle::{Member, Outlook};
 
 /// A process that needs a throttle.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The scenario of its world.
     pub scenario: &'a Scenario,
     pub process: u32,
     pub threads: u32,
@@ -31,15 +30,11 @@ fn way(latency: &Spread) -> (Span, Span) {
     }
 }
 
-/// What can be known in advance of a scenario's world.
 pub fn outlook(scenario: &Scenario, server: &Server) -> Outlook {
     let member = |group: &Clients| Member {
         from: group.from.instant(),
         to: group.to.map_or(Instant::MAX, |to| to.instant()),
-        stranger: group.are_strangers().then(|| match group.demand {
-            Demand::Poisson(rate) => rate.as_per_second() * f64::from(group.threads),
-            _ => 0.0,
-        }),
+        stranger: group.stranger_rate(),
     };
     let members = scenario
         .groups()

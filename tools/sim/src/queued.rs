@@ -8,7 +8,6 @@ use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 use crate::controllers::Permits;
 use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
 
-/// One type for all laws.
 type AnyGate<const LAWS: usize> = dyn Gate<LAWS, Permit = Permit<LAWS>>;
 
 pub struct Queued<L: Law, const LAWS: usize> {

@@ -46,7 +46,6 @@ pub trait Throttle {
     }
 }
 
-/// The answer to [`Throttle::poll`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Answer {
     /// The call is sent now. The number identifies it when it settles.
@@ -61,7 +60,6 @@ pub enum Answer {
     Reject(Reason),
 }
 
-/// The result of [`Throttle::next`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// The call of this thread, counted from 0 within its process, is decided.
@@ -94,11 +92,23 @@ pub struct Call {
     pub not_before: Instant,
 }
 
+impl Call {
+    /// A call of a thread, which may be sent until `deadline`.
+    pub fn new(thread: u32, deadline: Instant) -> Self {
+        Self {
+            thread,
+            core: tidegate::Call::new().deadline(deadline),
+            core_of_two: tidegate::Call::new().deadline(deadline),
+            attempt: 0,
+            not_before: Instant::ZERO,
+        }
+    }
+}
+
 /// Access to the call of a controller with this many laws.
 pub trait CallOf<const LAWS: usize> {
     fn core(&self) -> &tidegate::Call<LAWS>;
 
-    /// Replaces it by the next attempt.
     fn set_core(&mut self, next: tidegate::Call<LAWS>);
 }
 
@@ -127,7 +137,6 @@ impl CallOf<2> for Call {
 pub struct Response {
     pub outcome: Outcome,
     pub hint: Hint,
-    /// When the call was sent.
     pub sent: Instant,
     /// How long this attempt had waited before it was sent.
     pub waited: Span,
@@ -151,7 +160,6 @@ pub struct Outlook {
     pub way: (Span, Span),
     /// The rate of background calls, in calls a second.
     pub strangers: f64,
-    /// The client processes ordered by number.
     pub members: Vec<Member>,
     /// Reservations shared by all oracles of a world.
     pub ledger: RefCell<Ledger>,
@@ -177,6 +185,5 @@ pub struct Ledger {
     pub at: Instant,
     /// The earliest instant that is not reserved.
     pub next: Instant,
-    /// Calls reserved in the current window.
     pub used: u32,
 }

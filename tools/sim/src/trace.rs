@@ -4,15 +4,12 @@ use std::fmt;
 
 use tidegate::{Instant, Outcome, Reason, Span};
 
-/// A step in the life of a call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Step {
-    /// When.
     pub at: Instant,
     pub process: u32,
     /// In which thread, numbered across all processes.
     pub thread: u32,
-    /// What.
     pub what: What,
 }
 
@@ -25,7 +22,6 @@ pub enum What {
     Full,
     /// Added to the queue of its process.
     Queued,
-    /// Rejected by its throttle.
     Rejected(Reason),
     /// Arrived at the server and decided.
     Decided(Outcome),
@@ -68,15 +64,8 @@ impl fmt::Display for Point {
     }
 }
 
-const fn word(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Throttled => "throttled",
-        Outcome::Busy => "busy",
-        Outcome::Failed => "failed",
-        Outcome::Abandoned => "abandoned",
-        Outcome::Exhausted => "exhausted",
-    }
+fn word(outcome: Outcome) -> String {
+    format!("{outcome:?}").to_lowercase()
 }
 
 /// The digest of a trace. Equal traces have equal digests on every machine.
@@ -84,11 +73,6 @@ const fn word(outcome: Outcome) -> &'static str {
 pub struct Digest(u64);
 
 impl Digest {
-    /// The digest of an empty trace.
-    pub const fn new() -> Self {
-        Self(0xCBF2_9CE4_8422_2325)
-    }
-
     pub fn add(&mut self, step: &Step) {
         let (code, value) = match step.what {
             What::Sent(waited) => (0, waited.as_nanos()),
@@ -117,9 +101,10 @@ impl Digest {
     }
 }
 
+/// That of an empty trace.
 impl Default for Digest {
     fn default() -> Self {
-        Self::new()
+        Self(0xCBF2_9CE4_8422_2325)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::PLAIN;
 use crate::agenda::Agenda;
 use crate::breach::{Breach, Broken};
 use crate::chance::{Chance, Stream};
-use crate::client::{Flight, State, Thread};
+use crate::client::{State, Thread};
 use crate::controllers;
 use crate::metric::{Metrics, Tally};
 use crate::place::{Place, outlook};
@@ -36,7 +36,6 @@ pub struct World<S> {
     digest: Digest,
     tally: Tally,
     strangers: Option<(Chance, Strangers, u64)>,
-    /// Calls that were given up.
     lost: u64,
     /// Threads that may still make calls, and those whose fixed amount of work is not done.
     there: u64,
@@ -46,22 +45,17 @@ pub struct World<S> {
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
-    /// A thread polls its throttle.
     Poll(u32),
-    /// A thread's call arrives at the server.
     Arrive(u32),
-    /// A thread's call returns.
     Return(u32),
     /// A process checks whether calls that found no room may be sent now.
     Wake(u32),
-    /// A background call arrives at the server.
     Stranger,
 }
 
 #[derive(Clone, Debug)]
 pub struct Run {
     pub digest: Digest,
-    /// How many calls arrived at the server.
     pub calls: u64,
     pub events: u64,
     pub metrics: Metrics,
@@ -140,7 +134,7 @@ impl<S: Deref<Target = Scenario>> World<S> {
             threads,
             agenda,
             now: Instant::ZERO,
-            digest: Digest::new(),
+            digest: Digest::default(),
             strangers,
             lost: 0,
             there,
@@ -205,7 +199,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
         self.over
     }
 
-    /// The digest of the trace so far.
     pub const fn digest(&self) -> Digest {
         self.digest
     }
@@ -255,7 +248,6 @@ impl<S: Deref<Target = Scenario>> World<S> {
         Ok(answer != Answer::Full)
     }
 
-    /// Carries out a throttle's answer.
     fn conclude(
         &mut self,
         index: u32,
@@ -270,8 +262,8 @@ impl<S: Deref<Target = Scenario>> World<S> {
             Answer::Admit(permit) => {
                 let waited = now - thread.asked;
                 thread.state = State::Away;
-                thread.flight.permit = permit;
-                (thread.flight.response.sent, thread.flight.response.waited) = (now, waited);
+                thread.permit = permit;
+                (thread.response.sent, thread.response.waited) = (now, waited);
                 process.in_flight += 1;
                 let way = self.scenario.latency.get_ref().draw(&mut thread.chance);
                 self.agenda.enter(now + way, Event::Arrive(index));
@@ -341,12 +333,13 @@ impl<S: Deref<Target = Scenario>> World<S> {
             (answer.outcome, answer.hint) = (Outcome::Failed, Hint::NONE);
             back = until.max(now);
         }
-        thread.flight.response.outcome = answer.outcome;
-        thread.flight.response.hint = answer.hint;
+        thread.response.outcome = answer.outcome;
+        thread.response.hint = answer.hint;
         self.agenda.enter(back, Event::Return(index));
         self.tally.arrived(index, now, &answer);
         if !PLAIN && let Some(stop) = self.scenario.stop_at_remaining {
-            self.over = self.server.limit().remaining(now).is_some_and(|left| left <= stop);
+            self.over =
+                self.server.limit().standing(now).remaining.is_some_and(|left| left <= stop);
         }
         if let Some(stop) = self.scenario.stop_after_calls {
             self.over |= self.tally.calls() >= stop;
@@ -357,15 +350,15 @@ impl<S: Deref<Target = Scenario>> World<S> {
     fn take_back(&mut self, index: u32, watch: &mut impl FnMut(&Step)) -> Result<(), Breach> {
         let now = self.now;
         let thread = &mut self.threads[index as usize];
-        let Flight { permit, response } = &thread.flight;
-        let Response { outcome, sent, waited, .. } = *response;
+        let response = thread.response;
+        let Response { outcome, sent, waited, .. } = response;
         let number = thread.process;
         let process = &mut self.processes[number as usize];
         process.in_flight -= 1;
-        process.throttle.settle(now, *permit, response);
+        process.throttle.settle(now, thread.permit, &response);
         thread.call.attempt = thread.call.attempt.saturating_add(1);
         let tries = thread.group.tries.is_none_or(|tries| thread.call.attempt < tries);
-        let again = tries && process.throttle.retry(now, &mut thread.call, response);
+        let again = tries && process.throttle.retry(now, &mut thread.call, &response);
         if again && outcome == Outcome::Ok {
             return Err(Breach::Again { process: number });
         }

@@ -7,7 +7,8 @@ use tidegate_sim::{Scenario, World};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Defect {
-    None,
+    /// None: it allows one call in flight, and answers others with `Full`.
+    OneAtATime,
     WaitsForNow,
     IsFullThoughIdle,
     QueuesForEver,
@@ -20,11 +21,16 @@ struct Defective {
     out: u32,
 }
 
+fn throttle(defect: Defect) -> Box<dyn Throttle> {
+    Box::new(Defective { defect, out: 0 })
+}
+
 impl Throttle for Defective {
     fn poll(&mut self, now: Instant, _: &Call) -> Answer {
         match self.defect {
             Defect::WaitsForNow => Answer::Wait(now),
             Defect::IsFullThoughIdle => Answer::Full,
+            Defect::OneAtATime if self.out == 1 => Answer::Full,
             Defect::QueuesForEver => Answer::Queued,
             _ => {
                 self.out += if self.defect == Defect::CountsTwice { 2 } else { 1 };
@@ -68,14 +74,14 @@ demand = { work = 4 }
 fn a_violated_promise_ends_the_run_and_is_named() {
     let scenario = Scenario::parse(SCENARIO, "test", "test").unwrap();
     for (defect, expected) in [
-        (Defect::None, None),
+        (Defect::OneAtATime, None),
         (Defect::WaitsForNow, Some("zero wait")),
         (Defect::IsFullThoughIdle, Some("stuck")),
         (Defect::QueuesForEver, Some("stuck")),
         (Defect::CountsTwice, Some("permits")),
         (Defect::RetriesWhatWasServed, Some("again")),
     ] {
-        let world = World::with(&scenario, 1, |_| Some(Box::new(Defective { defect, out: 0 })));
+        let world = World::with(&scenario, 1, |_| Some(throttle(defect)));
         let found = world.unwrap().run().err().map(|broken| match broken.what {
             Breach::ZeroWait { .. } => "zero wait",
             Breach::Stuck { .. } => "stuck",
@@ -87,39 +93,13 @@ fn a_violated_promise_ends_the_run_and_is_named() {
     }
 }
 
-/// Allows one call in flight, and answers others with `Full`.
-struct OneAtATime(u32);
-
-impl Throttle for OneAtATime {
-    fn poll(&mut self, _: Instant, _: &Call) -> Answer {
-        if self.0 == 1 {
-            return Answer::Full;
-        }
-        self.0 = 1;
-        Answer::Admit(0)
-    }
-
-    fn settle(&mut self, _: Instant, _: u64, _: &Response) {
-        self.0 = 0;
-    }
-
-    fn retry(&mut self, _: Instant, _: &mut Call, _: &Response) -> bool {
-        false
-    }
-
-    fn in_flight(&self) -> Option<u32> {
-        Some(self.0)
-    }
-}
-
 #[test]
 fn calls_that_find_no_room_are_sent_in_order_as_others_settle() {
     let text =
         SCENARIO.replace("demand", "threads = 5\ndemand").replace("burst = 10", "burst = 20");
     let scenario = Scenario::parse(&text, "test", "test").unwrap();
-    let mut throttle = Some(Box::new(OneAtATime(0)) as Box<dyn Throttle>);
     let mut order = Vec::new();
-    let mut world = World::with(&scenario, 1, |_| throttle.take()).unwrap();
+    let mut world = World::with(&scenario, 1, |_| Some(throttle(Defect::OneAtATime))).unwrap();
     world
         .advance(Instant::MAX, &mut |step| {
             if matches!(step.what, tidegate_sim::trace::What::Sent(_)) {

@@ -40,7 +40,7 @@ demand = { poisson = "20/min" }
 #[test]
 fn a_list_names_every_scenario_and_marks_the_peers() {
     let list = stdout(&sim(&["list"]));
-    for part in ["  day ", "  a-5x5 ", "  none\n", "  aimd\n", "  fulljit (peer)\n"] {
+    for part in ["  day ", "  a-5x5 ", "  none\n", "  aimd\n", "  aws-cubic (peer)\n"] {
         assert!(list.contains(part), "{part:?} is not in {list}");
     }
 }
@@ -67,17 +67,6 @@ fn a_custom_scenario_runs_with_chosen_laws_and_seeds() {
     }
     let table = stdout(&sim(&args));
     assert!(table.contains("oracle (peer)") && table.contains("seeds 11 to 13"), "{table}");
-}
-
-#[test]
-fn a_custom_law_runs_by_its_name() {
-    let law = "[laws.slow]\nautosleeper = { initial = \"3s\" }\n[server.window]";
-    let path = file("laws.toml", &OWN.replace("[server.window]", law));
-    let args = ["run", path.to_str().unwrap(), "--law", "slow,autosleeper", "--seeds", "1"];
-    let rows: serde_json::Value =
-        serde_json::from_str(&stdout(&sim(&[&args[..], &["--json"]].concat()))).unwrap();
-    assert_eq!((&rows[0]["law"], &rows[0]["peer"]), (&"slow".into(), &false.into()));
-    assert_ne!(rows[0]["digests"], rows[1]["digests"]);
 }
 
 #[test]

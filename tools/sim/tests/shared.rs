@@ -16,7 +16,7 @@ fn seeded(seed: u64, name: &str, law: &'static str, change: impl FnOnce(&mut Fle
     change(&mut fleet);
     let world = std::thread::Builder::new().stack_size(64 << 20);
     let run = world.spawn(move || run(&fleet, law, seed)).unwrap();
-    let figures = run.join().unwrap().unwrap().unwrap();
+    let figures = run.join().unwrap().unwrap();
     for stretch in &figures {
         assert_eq!(stretch.lost, 0, "{name}");
     }

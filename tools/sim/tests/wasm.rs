@@ -8,16 +8,14 @@ use tidegate_sim::{Scenario, World};
 
 /// Together they cover every kind of server, demand, latency, hint and measure, laws with integers,
 /// laws of their own, and peers with floating-point numbers.
-const RUNS: [(&str, &[&str]); 14] = [
-    ("b-4", &["none", "fulljit"]),
-    ("b-4-strangers", &["aws-cubic"]),
-    ("clear", &["oracle"]),
-    ("e-5", &["adaptive", "cenkalti"]),
-    ("e-5-remaining", &["heroku-remaining", "adaptive"]),
+const RUNS: [(&str, &[&str]); 12] = [
+    ("b-4", &["none", "backoff"]),
+    ("e-5", &["adaptive", "oracle"]),
+    ("e-5-reset", &["heroku-remaining", "adaptive"]),
     ("e-20-retry-after", &["adaptive", "backoff"]),
-    ("strangers", &["aimd", "netflix-vegas"]),
-    ("l", &["adaptive", "sre-k2"]),
-    ("i-4-3", &["adaptive"]),
+    ("strangers", &["aimd", "aws-cubic"]),
+    ("l", &["adaptive", "nall-cubic"]),
+    ("i-4-1", &["adaptive"]),
     ("j-5", &["aimd-concurrency", "heroku-gradual"]),
     ("g", &["adaptive", "aimd+vegas"]),
     ("h", &["tchannel"]),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use indicatif::ProgressBar;
 use tidegate_sim::Scenario;
 use tidegate_sim::scenario::Demand;
 use tidegate_sim::worlds::{
@@ -91,7 +90,7 @@ fn settings(laws: &[&str], hints: &[Hints]) -> Settings {
 fn without_pacing_no_call_waits_below_the_limit_and_with_a_fixed_rate_some_do() {
     let worlds = draw(Purpose::Validation, 1, 12, Some(Family::App));
     let settings = settings(&["none", "fixed"], &[Hints::Blind, Hints::Remaining]);
-    let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+    let results = worlds::run(&worlds, &settings).unwrap();
     assert!(results.failed.is_empty(), "{:?}", results.failed);
     let figures = Figures::new(&worlds, &settings, &results);
     let wait = |law: &str| {
@@ -156,7 +155,7 @@ fn every_figure_of_mixed_traffic_is_finite_and_every_share_a_share() {
     let draw = |&family| worlds::draw(Purpose::Validation, 1, family, 1);
     let worlds: Vec<Drawn> = worlds::MIXED.iter().map(draw).collect();
     let settings = Settings { seeds: 1, ..settings(&["adaptive"], &[Hints::Everything]) };
-    let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+    let results = worlds::run(&worlds, &settings).unwrap();
     assert!(results.failed.is_empty(), "{:?}", results.failed);
     assert_eq!(results.scores.len(), 15);
     for (&(world, ..), score) in &results.scores {
@@ -187,7 +186,7 @@ fn the_committed_page_is_of_this_law() {
         // As many as in the page.
         let worlds = draw(Purpose::Validation, 1, 5, Some(family));
         let settings = Settings { seeds: 4, ..settings(&[LAW], &[Hints::Blind, Hints::Quota]) };
-        let results = worlds::run(&worlds, &settings, &ProgressBar::hidden()).unwrap();
+        let results = worlds::run(&worlds, &settings).unwrap();
         let figures = Figures::new(&worlds, &settings, &results);
         let page = worlds::page(Purpose::Validation, 1, &settings, &figures);
         let section = |page: &str| {

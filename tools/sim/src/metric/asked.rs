@@ -21,8 +21,8 @@ impl View<'_> {
         for stretch in &self.scenario.stretches {
             let stretch = stretch.get_ref();
             for show in &stretch.show {
-                let name = format!("{}_{}", stretch.name, show.name());
-                all.add(name, self.stretch(stretch, *show));
+                let end = format!("{show:?}").to_lowercase();
+                all.add(format!("{}_{end}", stretch.name), self.stretch(stretch, *show));
             }
         }
     }
@@ -80,7 +80,6 @@ impl View<'_> {
         self.scenario.bin.get_ref().seconds()
     }
 
-    /// The median over all convergences of a name.
     pub(super) fn converged(&self, name: &str) -> Option<f64> {
         let all = self.scenario.convergences.iter().map(toml::Spanned::get_ref);
         median(all.filter(|convergence| convergence.name == name).map(|c| self.settled(c)))

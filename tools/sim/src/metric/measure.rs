@@ -6,7 +6,7 @@ use tidegate::{Instant, Span};
 
 use super::tally::{Tally, ThreadTally};
 use super::{Metrics, deviation, jain, share};
-use crate::scenario::{Demand, Scenario};
+use crate::scenario::{Clients, Demand, Scenario};
 use crate::server::{Server, Strangers, seconds};
 
 /// The convergence metrics that every report has.
@@ -14,7 +14,6 @@ pub(super) const CONVERGENCES: [&str; 3] = ["recovery_s", "up_s", "down_s"];
 
 impl Tally {
     /// The metrics of a run of `scenario` that ended at `now`.
-    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     pub fn metrics(
         &self,
         scenario: &Scenario,
@@ -59,18 +58,13 @@ impl Tally {
         all.add("server_p99_ms", stays.and_then(|stays| stays.quantile(0.99)));
         all.add("peak_1s", Some(f64::from(self.peak.most)));
         for name in CONVERGENCES {
-            #[cfg(feature = "full")]
-            let converged = view.converged(name);
-            #[cfg(not(feature = "full"))]
-            let converged = None;
-            all.add(name, converged);
+            all.add(name, view.converged(name));
         }
         all.add("lost", Some(lost as f64));
         all.add("time_s", ended.map(|ended| seconds(Instant::ZERO, ended)));
         let totals: Vec<f64> = workers().map(|t| f64::from(t.served + t.bad)).collect();
         all.add("stdev_worker", deviation(&totals));
         all.add("calls", Some(self.calls() as f64));
-        #[cfg(feature = "full")]
         view.add_asked(&mut all);
         all
     }
@@ -82,14 +76,12 @@ pub(super) fn used(served: f64, supply: f64) -> Option<f64> {
     share(served.min(supply), supply)
 }
 
-/// A finished run to compute metrics from.
 pub(super) struct View<'a> {
     pub(super) tally: &'a Tally,
     pub(super) scenario: &'a Scenario,
     pub(super) server: &'a Server,
 }
 
-/// Calls in some bins.
 pub(super) struct Sums {
     pub(super) served: f64,
     pub(super) bad: f64,
@@ -106,7 +98,6 @@ impl View<'_> {
         self.scenario.bin.get_ref().span()
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
     pub(super) fn bin_of(&self, since_start: Span) -> usize {
         (since_start.as_nanos() / self.width().as_nanos()) as usize
     }
@@ -123,7 +114,6 @@ impl View<'_> {
     /// The share of the server's supply that was used. Of a fixed window that the run covers in
     /// part, the supply is that part of the limit, and calls beyond it do not count: they are
     /// borrowed from the time that the run does not cover.
-    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     fn util(&self, now: Instant) -> Option<f64> {
         let Self { tally, scenario, server } = *self;
         let (from, offered) = (scenario.measure_from.instant(), scenario.offered);
@@ -165,17 +155,8 @@ impl View<'_> {
             _ => None,
         });
         let needed = work.max()? as f64 * workers;
-        let strangers: f64 = self
-            .scenario
-            .groups()
-            .filter(|group| group.are_strangers())
-            .map(|group| match group.demand {
-                Demand::Poisson(rate) => {
-                    rate.as_per_second() * f64::from(group.processes) * f64::from(group.threads)
-                }
-                _ => 0.0,
-            })
-            .sum();
+        let rate = |group: &Clients| Some(group.stranger_rate()? * f64::from(group.processes));
+        let strangers: f64 = self.scenario.groups().filter_map(rate).sum();
         let others = self.scenario.server.get_ref().strangers.map_or(0.0, Strangers::mean);
         let served_by = |nanos: u64| {
             let until = Instant::from_nanos(nanos);

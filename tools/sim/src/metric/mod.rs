@@ -1,6 +1,5 @@
 //! The metrics of a run.
 
-#[cfg(feature = "full")]
 mod asked;
 mod measure;
 mod tally;
@@ -16,7 +15,6 @@ pub use tally::Tally;
 pub struct Metrics(pub Vec<(Cow<'static, str>, Option<f64>)>);
 
 impl Metrics {
-    /// The figure with this name, if there is one.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.0.iter().find(|metric| metric.0 == name).and_then(|metric| metric.1)
     }
@@ -79,23 +77,5 @@ mod tests {
         ] {
             assert_eq!(jain(values.clone()), expected, "{values:?}");
         }
-    }
-
-    #[test]
-    fn a_median_is_the_middle_value() {
-        for (values, expected) in [
-            (vec![], None),
-            (vec![7.0], Some(7.0)),
-            (vec![9.0, 1.0, 5.0], Some(5.0)),
-            (vec![4.0, 1.0, 3.0, 2.0], Some(2.5)),
-        ] {
-            assert_eq!(median(values.clone()), expected, "{values:?}");
-        }
-    }
-
-    #[test]
-    fn a_deviation_is_that_of_the_sample() {
-        assert_eq!(deviation(&[2.0, 4.0, 4.0, 4.0, 6.0]), Some(2.0_f64.sqrt()));
-        assert_eq!(deviation(&[2.0]), None);
     }
 }

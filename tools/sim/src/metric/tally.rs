@@ -41,9 +41,7 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadTally {
     pub(super) process: u32,
-    /// Whether it is included in call metrics.
     pub(super) counted: bool,
-    /// Whether it uses the law under test.
     pub(super) under_test: bool,
     /// Whether it uses that law and is always present.
     pub(super) always: bool,
@@ -53,7 +51,6 @@ pub(super) struct ThreadTally {
 
 impl Tally {
     /// The counters for a scenario, its server and its threads.
-    #[expect(clippy::cast_possible_truncation, reason = "the scenario was checked to fit")]
     pub fn new(scenario: &Scenario, server: &Server, threads: &[Thread]) -> Self {
         let groups: Vec<_> =
             scenario.groups().flat_map(|group| (0..group.processes).map(move |_| group)).collect();
@@ -91,14 +88,12 @@ impl Tally {
         }
     }
 
-    /// A call was sent after this wait.
     pub fn left(&mut self, thread: u32, now: Instant, waited: Span) {
         if !PLAIN && now >= self.from && self.threads[thread as usize].counted {
             self.waits.add(waited);
         }
     }
 
-    /// A call has arrived and the server has decided.
     pub fn arrived(&mut self, thread: u32, now: Instant, answer: &Answer) {
         if PLAIN {
             return;
@@ -227,7 +222,6 @@ impl Peak {
 /// A histogram of times in microseconds with three significant digits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Micros {
-    /// `None` without values.
     histogram: Option<Histogram<u32>>,
     sum: u128,
     longest: Span,
@@ -244,19 +238,16 @@ impl Micros {
     }
 
     /// The quantile in milliseconds. `None` if there are no values.
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         Some(self.histogram.as_ref()?.value_at_quantile(share) as f64 / 1e3)
     }
 
     /// The mean, in milliseconds.
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn mean(&self) -> Option<f64> {
         super::share(self.sum as f64 / 1e6, self.histogram.as_ref()?.len() as f64)
     }
 
     /// The maximum, in milliseconds.
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     pub(super) fn longest(&self) -> Option<f64> {
         self.histogram.as_ref().map(|_| self.longest.as_nanos() as f64 / 1e6)
     }

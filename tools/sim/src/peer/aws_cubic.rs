@@ -15,8 +15,8 @@
 
 use tidegate::{Instant, Span};
 
-use super::backoff::{asleep, in_seconds, seconds};
 use super::smithy::Smithy;
+use super::{asleep, in_seconds, seconds};
 use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Response, Throttle};
 
@@ -24,7 +24,6 @@ use crate::throttle::{Answer, Call, Response, Throttle};
 pub(super) const KEPT: f64 = 0.7;
 /// The steepness of the cubic function, in calls a second per cubic second.
 const SCALE: f64 = 0.4;
-/// The weight of the latest measurement.
 const SMOOTHING: f64 = 0.8;
 /// The lowest rate, in calls a second.
 const FLOOR: f64 = 0.5;
@@ -36,7 +35,8 @@ pub(super) struct AwsCubic {
 
 impl AwsCubic {
     pub fn new(chance: Chance) -> Self {
-        Self { limiter: Limiter::default(), retries: Smithy::new(chance) }
+        let limiter = Limiter { rate: 1.0, capacity: 1.0, ..Limiter::default() };
+        Self { limiter, retries: Smithy::new(chance) }
     }
 }
 
@@ -63,6 +63,7 @@ impl Throttle for AwsCubic {
 
 /// A token bucket, the cubic function that sets its rate, and the measured rate that bounds it. Times
 /// are in seconds, rates in calls a second.
+#[derive(Default)]
 struct Limiter {
     on: bool,
     rate: f64,
@@ -77,23 +78,6 @@ struct Limiter {
     /// The start of the half second that is measured, and the responses since.
     half_second: Option<f64>,
     responses: f64,
-}
-
-impl Default for Limiter {
-    fn default() -> Self {
-        Self {
-            on: false,
-            rate: 1.0,
-            capacity: 1.0,
-            tokens: 0.0,
-            filled_at: None,
-            plateau: 0.0,
-            cut_at: 0.0,
-            measured: 0.0,
-            half_second: None,
-            responses: 0.0,
-        }
-    }
 }
 
 impl Limiter {
@@ -115,7 +99,6 @@ impl Limiter {
         now + missing.max(Span::from_nanos(1))
     }
 
-    /// Counts a response, and changes the rate.
     fn update(&mut self, now: Instant, throttled: bool) {
         self.start(now);
         self.measure(now);
@@ -283,16 +266,5 @@ mod tests {
                 (30.0, 3_000, 200.0),
             ],
         );
-    }
-
-    #[test]
-    fn twenty_throttled_calls_of_one_burst_set_the_lowest_rate() {
-        let mut caller = Caller::new();
-        caller.calls(1_000, 10, &accepted(0));
-        for _ in 0..20 {
-            caller.pass(1);
-            caller.peer.settle(caller.now, 0, &throttled(0));
-        }
-        assert_eq!(caller.rate(), 0.5);
     }
 }

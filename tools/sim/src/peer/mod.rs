@@ -6,11 +6,6 @@
 //!
 //! | name | source | what it adapts |
 //! |---|---|---|
-//! | `fulljit` | AWS, full jitter from 1 s | a call's own delay |
-//! | `cenkalti` | Go's `cenkalti/backoff`, v4 and v5 | a call's own delay, up to 15 minutes |
-//! | `sre-k2` | Google SRE book, adaptive throttling | the share of calls that are sent |
-//! | `retry-budget` | Finagle's `RetryBudget` | how many retries are sent |
-//! | `netflix-vegas` | Netflix concurrency-limits | calls in flight |
 //! | `aws-cubic` | the AWS SDKs, adaptive retry mode | the rate of each process |
 //! | `nall-aimd`, `nall-cubic` | .NET's `Nall.RateLimiting.Adaptive` | the rate of each process |
 //! | `request-rate-limiter` | the Rust crate | the rate of each process |
@@ -18,45 +13,30 @@
 //! | `oracle` | none: it knows the server | when each call is sent |
 //! | `oracle-obedient` | the same, and it obeys `Retry-After` | when each call is sent |
 //!
-//! Other clients that adapt the rate (TChannel's, the Heroku client's) are laws of the product.
-//! A call without any throttle is the product's `none`.
+//! Other clients are laws of the product: those that adapt the rate (TChannel's, the Heroku client's),
+//! those that only delay a call's next attempt (`backoff`), and a call without any throttle (`none`).
 
 mod aws_cubic;
-mod backoff;
-mod cenkalti;
-mod jitter;
 mod oracle;
 mod paced;
-mod retry_budget;
 mod smithy;
-mod sre;
 mod supply;
 mod threads;
-mod vegas;
 
 use std::rc::Rc;
 
+use tidegate::{Instant, Span};
+
 use crate::chance::Chance;
-use crate::throttle::{Outlook, Throttle};
+use crate::throttle::{Answer, Call, Outlook, Throttle};
 use aws_cubic::AwsCubic;
-use backoff::Backoff;
-use cenkalti::Cenkalti;
-use jitter::FullJitter;
 use oracle::Oracle;
 use paced::{Lance, Nall, Paced, PerCall};
-use retry_budget::RetryBudget;
-use sre::Sre;
-use vegas::Vegas;
 
 /// Creates a peer for a process of a world.
 type Make = fn(Chance, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
-    ("fulljit", |chance, _| Box::new(Backoff::new(FullJitter, chance))),
-    ("cenkalti", |chance, _| Box::new(Backoff::new(Cenkalti::default(), chance))),
-    ("sre-k2", |chance, _| Box::new(Sre::new(chance))),
-    ("retry-budget", |chance, _| Box::new(Backoff::new(RetryBudget::default(), chance))),
-    ("netflix-vegas", |chance, _| Box::new(Vegas::new(chance))),
     ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
     ("nall-aimd", |chance, outlook| nall(false, chance, outlook)),
     ("nall-cubic", |chance, outlook| nall(true, chance, outlook)),
@@ -71,7 +51,6 @@ fn nall(cubic: bool, chance: Chance, outlook: &Rc<Outlook>) -> Box<dyn Throttle>
     Box::new(Paced::new(rule, first, chance))
 }
 
-/// The names that [`named`] knows.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PEERS.iter().map(|(name, _)| *name)
 }
@@ -83,24 +62,41 @@ pub fn named(name: &str, seed: u64, outlook: &Rc<Outlook>) -> Option<Box<dyn Thr
     Some(make(Chance::of(seed), outlook))
 }
 
+/// How many attempts of a failed call had failed before.
+fn earlier_failures(call: &Call) -> u32 {
+    call.attempt.saturating_sub(1)
+}
+
+fn asleep(now: Instant, call: &Call) -> Option<Answer> {
+    (call.not_before > now).then_some(Answer::Wait(call.not_before))
+}
+
+/// Delays the next attempt by `delay`. Returns true, because there is a next attempt.
+fn sleep(now: Instant, call: &mut Call, delay: Span) -> bool {
+    call.not_before = now + delay;
+    true
+}
+
+fn in_seconds(now: Instant) -> f64 {
+    now.as_nanos() as f64 / 1e9
+}
+
+/// A span of `seconds`, rounded down to nanoseconds. Negative values become zero.
+fn seconds(seconds: f64) -> Span {
+    Span::from_nanos((seconds * 1e9) as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throttle::{Call, Ledger, Member, Response};
+    use crate::throttle::{Ledger, Member, Response};
     use std::cell::RefCell;
     use std::collections::BTreeSet;
-    use tidegate::{Hint, Instant, Outcome, Span};
+    use tidegate::{Hint, Outcome};
 
     /// A first attempt of thread 0.
     pub(super) fn call() -> Call {
-        let not_before = Instant::ZERO;
-        Call {
-            thread: 0,
-            core: tidegate::Call::new(),
-            core_of_two: tidegate::Call::new(),
-            attempt: 0,
-            not_before,
-        }
+        Call::new(0, Instant::MAX)
     }
 
     /// A call after this many attempts.
@@ -146,11 +142,6 @@ mod tests {
     #[test]
     fn the_delay_after_a_first_failure_matches_the_name() {
         let table = [
-            ("fulljit", 0.0, 1.0),
-            ("cenkalti", 0.25, 0.75),
-            ("sre-k2", 0.0, 0.0),
-            ("retry-budget", 0.0, 1.0),
-            ("netflix-vegas", 0.0, 0.1),
             ("aws-cubic", 0.0, 0.5),
             ("nall-aimd", 0.0, 0.1),
             ("lance-aimd", 0.1, 0.3),

@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use tidegate::{Instant, Span};
 
-use super::backoff::sleep;
+use super::sleep;
 use super::supply::Supply;
 use super::threads::Threads;
 use crate::scenario::units::Time;
@@ -42,7 +42,6 @@ impl Oracle {
         Self { outlook, supply, promised: Threads::default(), obeys }
     }
 
-    /// Reserves a time for a call.
     fn promise(&self, now: Instant) -> Instant {
         let mut ledger = self.outlook.ledger.borrow_mut();
         let from = now.max(ledger.next);

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use tidegate::{Instant, Span};
 
 use super::aws_cubic::{KEPT, cubic};
-use super::backoff::{asleep, in_seconds, seconds, sleep};
+use super::{asleep, in_seconds, seconds, sleep};
 use crate::chance::Chance;
 use crate::throttle::{Answer, Call, Outlook, Response, Throttle};
 
@@ -26,7 +26,6 @@ pub(super) trait Rule {
     const PAUSES: bool = false;
     /// Bounds of the delay before the next attempt of a call.
     const DELAY: [f64; 2] = [0.0, 0.1];
-    /// How many attempts are made of a call.
     const TRIES: u32 = u32::MAX;
 
     /// The rate after a response. `waited` is whether its call had to wait for a token.
@@ -35,7 +34,6 @@ pub(super) trait Rule {
     fn burst(&self, rate: f64) -> f64;
 }
 
-/// The throttle of a rule.
 pub(super) struct Paced<R> {
     rule: R,
     rate: f64,
@@ -93,7 +91,6 @@ impl<R: Rule> Throttle for Paced<R> {
     }
 }
 
-/// The time between two cuts of `nall-…`.
 const COOLDOWN: f64 = 5.0;
 /// Its rates for the whole budget: at the start, and at least.
 const FIRST: f64 = 10.0;
@@ -102,12 +99,10 @@ const FLOOR: f64 = 1.0;
 /// `nall-aimd` and `nall-cubic`.
 pub(super) struct Nall {
     cubic: bool,
-    /// The share of the budget.
     share: f64,
     /// When the rate was changed, and when it was cut.
     changed: f64,
     cut: f64,
-    /// The rate at the latest cut.
     plateau: f64,
     /// The second that is counted, its responses, and those of the one before.
     second: f64,
@@ -115,7 +110,6 @@ pub(super) struct Nall {
 }
 
 impl Nall {
-    /// The rule and the rate at the start.
     pub fn new(cubic: bool, outlook: &Rc<Outlook>) -> (Self, f64) {
         let own = outlook.members.iter().filter(|member| member.stranger.is_none()).count();
         let share = 1.0 / own.max(1) as f64;

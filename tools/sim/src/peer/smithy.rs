@@ -17,9 +17,8 @@
 
 use tidegate::{Instant, Outcome, Span};
 
-use super::backoff::{earlier_failures, seconds, sleep};
-use super::jitter::rung;
 use super::threads::Threads;
+use super::{earlier_failures, seconds, sleep};
 use crate::chance::Chance;
 use crate::throttle::{Call, Response};
 
@@ -28,7 +27,6 @@ const TOKENS: u32 = 500;
 const UNUSED: u32 = 1;
 const HINT_REACH: Span = Span::from_secs(5);
 
-/// The retries of a client.
 pub(super) struct Smithy {
     tokens: u32,
     /// The cost of the last retry of each thread's call.
@@ -63,6 +61,11 @@ impl Smithy {
     }
 }
 
+/// `min(20 s, base * 2^failures)`, in seconds.
+fn rung(base: f64, failures: u32) -> f64 {
+    libm::ldexp(base, failures as i32).min(20.0)
+}
+
 /// The backoff's base in seconds, and the cost of a retry.
 fn terms(outcome: Outcome) -> Option<(f64, u32)> {
     match outcome {
@@ -72,7 +75,6 @@ fn terms(outcome: Outcome) -> Option<(f64, u32)> {
     }
 }
 
-/// Combines the delay with the server's Retry-After.
 fn hinted(delay: Span, retry_after: Option<Span>) -> Span {
     retry_after.map_or(delay, |hint| hint.min(delay + HINT_REACH).max(delay))
 }

@@ -28,7 +28,6 @@ impl Supply {
         latest(&self.0, at)
     }
 
-    /// The supply between two instants.
     pub fn between(&self, mut from: Instant, to: Instant) -> f64 {
         let mut sum = 0.0;
         while from < to {
@@ -58,63 +57,5 @@ impl Supply {
     fn change(&self, at: Instant) -> Instant {
         let next = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(next).map_or(Instant::MAX, |(from, _)| *from)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::peer::tests::{at, outlook};
-    use crate::throttle::Member;
-
-    fn stranger(from: f64, to: f64, rate: f64) -> Member {
-        Member { from: at(from), to: at(to), stranger: Some(rate) }
-    }
-
-    /// 11/s, zero from 20 s to 30 s, then 5/s. Strangers take 1/s all the time, 3/s more from 10 s
-    /// to 40 s and another 2/s from 35 s on.
-    fn supply() -> Supply {
-        Supply::new(&Outlook {
-            rate: vec![(at(0.0), 11.0), (at(20.0), 0.0), (at(30.0), 5.0)],
-            strangers: 1.0,
-            members: vec![stranger(10.0, 40.0, 3.0), stranger(35.0, 1e6, 2.0)],
-            ..outlook()
-        })
-    }
-
-    #[test]
-    fn the_rate_excludes_strangers_and_is_never_negative() {
-        let table = [
-            (0.0, 10.0),
-            (9.9, 10.0),
-            (10.0, 7.0),
-            (20.0, 0.0),
-            (30.0, 1.0),
-            (35.0, 0.0),
-            (40.0, 2.0),
-            (1e5, 2.0),
-        ];
-        for (seconds, rate) in table {
-            assert_eq!(supply().at(at(seconds)), rate, "at {seconds} s");
-        }
-    }
-
-    #[test]
-    fn the_supply_and_its_inverse_match_sums_by_hand() {
-        // 100 until 10 s, 70 more until 20 s, 5 more from 30 s to 35 s, 2 a second from 40 s on.
-        let table = [(10.0, 100.0), (20.0, 170.0), (31.0, 171.0), (35.0, 175.0), (50.0, 195.0)];
-        for (seconds, calls) in table {
-            assert!((supply().between(at(0.0), at(seconds)) - calls).abs() < 1e-9, "{seconds} s");
-            let arrival = supply().arrival(at(0.0), calls);
-            assert!(arrival - at(seconds) <= Span::from_nanos(10), "{arrival:?}");
-            assert!(at(seconds) - arrival <= Span::from_nanos(10), "{arrival:?}");
-        }
-        assert_eq!(supply().arrival(at(5.0), 0.0), at(5.0));
-    }
-
-    #[test]
-    fn a_supply_that_never_arrives_has_no_arrival_time() {
-        let supply = Supply::new(&Outlook { rate: vec![(at(0.0), 0.0)], ..outlook() });
-        assert_eq!(supply.arrival(at(3.0), 1.0), Instant::MAX);
     }
 }

@@ -1,51 +1,41 @@
 //! Validates a scenario beyond its types.
 
-use std::fmt;
 use std::ops::Range;
+use std::slice::from_ref;
 
 use toml::Spanned;
 
 use super::units::Time;
-use super::{Bad, Clients, Demand, Scenario};
-#[cfg(feature = "full")]
-use super::{Convergence, Stretch, Toward};
-#[cfg(feature = "full")]
+use super::{Bad, Clients, Convergence, Demand, Scenario, Stretch, Toward};
+use crate::chance::Spread;
 use crate::controllers;
-use crate::server::BucketSpec;
+use crate::server::{BucketSpec, ServerSpec};
 
 /// An error in a scenario file: where it is, what is wrong, and what would be valid, in one
 /// sentence.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{place}: {reason}")]
 pub struct ScenarioError {
-    file: String,
-    line: Option<usize>,
+    /// The file, and the line if it is known.
+    place: String,
     reason: String,
 }
 
 impl ScenarioError {
     pub(crate) fn unreadable(file: &str, error: &std::io::Error) -> Self {
-        Self { file: file.into(), line: None, reason: format!("cannot be read: {error}") }
+        Self { place: file.into(), reason: format!("cannot be read: {error}") }
     }
 
     pub(crate) fn syntax(text: &str, file: &str, error: &toml::de::Error) -> Self {
-        let line = error.span().map(|span| line_of(text, span.start));
-        Self { file: file.into(), line, reason: error.message().replace('\n', ", ") }
+        let offset = error.span().map(|span| span.start);
+        Self::at(text, file, offset, error.message().replace('\n', ", "))
     }
-}
 
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}, line {line}: {}", self.file, self.reason),
-            None => write!(f, "{}: {}", self.file, self.reason),
-        }
+    fn at(text: &str, file: &str, offset: Option<usize>, reason: String) -> Self {
+        let line = |offset| 1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count();
+        let place = offset.map_or(file.into(), |offset| format!("{file}, line {}", line(offset)));
+        Self { place, reason }
     }
-}
-
-impl std::error::Error for ScenarioError {}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.bytes().take(offset).filter(|&byte| byte == b'\n').count()
 }
 
 /// An error and the part of the file that it is in.
@@ -53,8 +43,8 @@ pub(super) struct Fault(Range<usize>, String);
 
 impl Fault {
     pub(super) fn at(self, text: &str, file: &str) -> ScenarioError {
-        let line = (!self.0.is_empty()).then(|| line_of(text, self.0.start));
-        ScenarioError { file: file.into(), line, reason: self.1 }
+        let offset = Some(self.0.start).filter(|_| !self.0.is_empty());
+        ScenarioError::at(text, file, offset, self.1)
     }
 }
 
@@ -76,12 +66,8 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
         let why = "bin is so short that there are too many counters; choose a longer one";
         return fault(&scenario.bin, why);
     }
-    if let Some(why) = scenario.latency.get_ref().fault() {
-        return fault(&scenario.latency, why);
-    }
-    if let Some(why) = scenario.server.get_ref().fault() {
-        return fault(&scenario.server, why);
-    }
+    each(from_ref(&scenario.latency), Spread::fault)?;
+    each(from_ref(&scenario.server), ServerSpec::fault)?;
     let bucket = scenario.server.get_ref().bucket.as_ref();
     if scenario.stop_at_remaining.is_none() && bucket.is_some_and(BucketSpec::is_dry) {
         let why = "the rate must be above 0, or `stop_at_remaining` end the run: the bucket never \
@@ -95,23 +81,21 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), Fault> {
     if scenario.groups().map(threads).sum::<u64>() > MOST_THREADS {
         return fault(&scenario.server, "there must be at most 1048576 client threads in total");
     }
-    #[cfg(feature = "full")]
     laws(scenario)?;
-    for group in &scenario.clients {
-        if let Some(why) = clients(group.get_ref(), scenario) {
-            return fault(group, why);
-        }
-    }
-    #[cfg(feature = "full")]
-    measures(scenario)?;
-    Ok(())
+    each(&scenario.clients, |group| clients(group, scenario))?;
+    each(&scenario.stretches, |stretch| check_stretch(stretch, scenario))?;
+    each(&scenario.convergences, |convergence| check_convergence(convergence, scenario))
+}
+
+fn each<T>(parts: &[Spanned<T>], why: impl Fn(&T) -> Option<&'static str>) -> Result<(), Fault> {
+    let wrong = parts.iter().find_map(|part| Some((part, why(part.get_ref())?)));
+    wrong.map_or(Ok(()), |(part, why)| fault(part, why))
 }
 
 fn fault<T>(part: &Spanned<T>, why: impl Into<String>) -> Result<(), Fault> {
     Err(Fault(part.span(), why.into()))
 }
 
-#[cfg(feature = "full")]
 fn laws(scenario: &Scenario) -> Result<(), Fault> {
     for (name, law) in &scenario.laws {
         if controllers::is_known(name) {
@@ -168,22 +152,6 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
     None
 }
 
-#[cfg(feature = "full")]
-fn measures(scenario: &Scenario) -> Result<(), Fault> {
-    for stretch in &scenario.stretches {
-        if let Some(why) = check_stretch(stretch.get_ref(), scenario) {
-            return fault(stretch, why);
-        }
-    }
-    for convergence in &scenario.convergences {
-        if let Some(why) = check_convergence(convergence.get_ref(), scenario) {
-            return fault(convergence, why);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(feature = "full")]
 fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str> {
     if stretch.to <= stretch.from || stretch.to > *scenario.end.get_ref() {
         return Some("a stretch must end after it begins, and no later than the world");
@@ -198,7 +166,6 @@ fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str>
     whole_bins([stretch.from, stretch.to, stretch.every.unwrap_or_default()], scenario)
 }
 
-#[cfg(feature = "full")]
 fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&'static str> {
     let Convergence { at, until, width, toward, rate, .. } = *convergence;
     if until <= at || until > *scenario.end.get_ref() || width == Time::default() {
@@ -215,7 +182,6 @@ fn check_convergence(convergence: &Convergence, scenario: &Scenario) -> Option<&
     whole_bins([at, until, width], scenario)
 }
 
-#[cfg(feature = "full")]
 fn whole_bins(times: [Time; 3], scenario: &Scenario) -> Option<&'static str> {
     let bin = scenario.bin.get_ref().span().as_nanos();
     let odd = times.iter().any(|time| time.span().as_nanos() % bin != 0);

@@ -15,37 +15,49 @@ use super::units::{Rate, Time};
 
 /// A custom law. Missing parameters are those of the law of that name.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LawSpec {
-    Fixed(FixedSpec),
+    Fixed {
+        rate: Rate,
+        /// How many calls may be sent at once. The default is 1.
+        burst: Option<u32>,
+    },
     /// No rate, and a delay between a call's attempts.
-    Backoff(BackoffSpec),
+    Backoff {
+        /// The first delay.
+        base: Option<Time>,
+        /// The longest delay.
+        most: Option<Time>,
+        /// The factor by which each attempt multiplies the delay.
+        factor: Option<f64>,
+        jitter: Option<JitterSpec>,
+        /// How many attempts a call has, including the first. The default is unlimited.
+        attempts: Option<NonZeroU16>,
+    },
     /// A delay that grows on failure and shrinks on success.
-    Autosleeper(AutosleeperSpec),
+    Autosleeper {
+        /// The delay after the first failure.
+        initial: Option<Time>,
+        /// The longest delay.
+        most: Option<Time>,
+        /// The factor by which a failure multiplies the delay.
+        up: Option<f64>,
+        /// The factor by which a step down multiplies the delay.
+        down: Option<f64>,
+        /// The number of successes before a step down.
+        threshold: Option<u16>,
+        /// Jitter adds or subtracts up to this share of the delay ...
+        spread: Option<f64>,
+        /// ... but never more than this.
+        most_spread: Option<Time>,
+    },
     /// A limit per second that busy responses halve.
-    Tchannel(TchannelSpec),
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct FixedSpec {
-    pub rate: Rate,
-    /// How many calls may be sent at once. The default is 1.
-    pub burst: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct BackoffSpec {
-    /// The first delay.
-    pub base: Option<Time>,
-    /// The longest delay.
-    pub most: Option<Time>,
-    /// The factor by which each attempt multiplies the delay.
-    pub factor: Option<f64>,
-    pub jitter: Option<JitterSpec>,
-    /// How many attempts a call has, including the first. The default is unlimited.
-    pub attempts: Option<NonZeroU16>,
+    Tchannel {
+        /// The initial and highest limit, in calls a second.
+        most: Option<NonZeroU32>,
+        recovery: Option<RecoverySpec>,
+        over: Option<OverSpec>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -58,37 +70,6 @@ pub enum JitterSpec {
     Equal,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct AutosleeperSpec {
-    /// The delay after the first failure.
-    pub initial: Option<Time>,
-    /// The longest delay.
-    pub most: Option<Time>,
-    /// The factor by which a failure multiplies the delay.
-    pub up: Option<f64>,
-    /// The factor by which a step down multiplies the delay.
-    pub down: Option<f64>,
-    /// The number of successes before a step down.
-    pub threshold: Option<u16>,
-    /// Jitter adds or subtracts up to this share of the delay ...
-    pub spread: Option<f64>,
-    /// ... but never more than this.
-    pub most_spread: Option<Time>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct TchannelSpec {
-    /// The initial and highest limit, in calls a second.
-    pub most: Option<NonZeroU32>,
-    /// How the limit grows back.
-    pub recovery: Option<RecoverySpec>,
-    /// What happens to a call over the limit.
-    pub over: Option<OverSpec>,
-}
-
-/// How the limit grows back each second.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySpec {
@@ -98,7 +79,6 @@ pub enum RecoverySpec {
     Value(u32),
 }
 
-/// What happens to a call over the limit.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverSpec {
@@ -108,7 +88,6 @@ pub enum OverSpec {
     Wait,
 }
 
-/// Why a custom law is invalid.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum LawError {
     #[error(
@@ -121,71 +100,56 @@ pub(super) enum LawError {
 
 impl LawSpec {
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
-        match self {
-            Self::Fixed(spec) => spec.policy(),
-            Self::Backoff(spec) => spec.policy(),
-            Self::Autosleeper(spec) => spec.policy(),
-            Self::Tchannel(spec) => spec.policy(),
-        }
-    }
-}
-
-impl FixedSpec {
-    fn policy(&self) -> Result<Policy, LawError> {
-        let (count, period) = self.rate.count_and_period();
-        let quota = Quota::per(count, period)?.with_burst(self.burst.unwrap_or(1))?;
-        Ok(Policy::new(AnyLaw::Fixed(Fixed::new(quota))).attempts(None))
-    }
-}
-
-impl BackoffSpec {
-    fn policy(&self) -> Result<Policy, LawError> {
-        let growth = Growth::Exponential(ratio(self.factor, Ratio::new(2, 1))?);
-        let jitter = match self.jitter {
-            Some(JitterSpec::None) => Jitter::None,
-            Some(JitterSpec::Equal) => Jitter::Equal,
-            Some(JitterSpec::Full) | None => Jitter::Full,
+        let policy = match *self {
+            Self::Fixed { rate, burst } => {
+                let (count, period) = rate.count_and_period();
+                let quota = Quota::per(count, period)?.with_burst(burst.unwrap_or(1))?;
+                Policy::new(AnyLaw::Fixed(Fixed::new(quota)))
+            }
+            Self::Backoff { base, most, factor, jitter, attempts } => {
+                let growth = Growth::Exponential(ratio(factor, Ratio::new(2, 1))?);
+                let jitter = match jitter {
+                    Some(JitterSpec::None) => Jitter::None,
+                    Some(JitterSpec::Equal) => Jitter::Equal,
+                    Some(JitterSpec::Full) | None => Jitter::Full,
+                };
+                let base = span(base, Span::from_millis(100));
+                let schedule = Backoff::new(growth, jitter, base, span(most, Span::from_secs(20)))?;
+                let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED));
+                return Ok(unlimited.backoff(Some(schedule)).attempts(attempts));
+            }
+            Self::Autosleeper { initial, most, up, down, threshold, spread, most_spread } => {
+                let usual = AutosleeperConfig::DEFAULT;
+                let law = Autosleeper::new(AutosleeperConfig {
+                    initial: span(initial, usual.initial),
+                    most: span(most, usual.most),
+                    up: ratio(up, Some(usual.up))?,
+                    down: ratio(down, Some(usual.down))?,
+                    threshold: threshold.unwrap_or(usual.threshold),
+                    spread: ratio(spread, Some(usual.spread))?,
+                    most_spread: span(most_spread, usual.most_spread),
+                })?;
+                Policy::new(AnyLaw::Autosleeper(law)).backoff(None)
+            }
+            Self::Tchannel { most, recovery, over } => {
+                let usual = TchannelConfig::DEFAULT;
+                let law = Tchannel::new(TchannelConfig {
+                    most: most.unwrap_or(usual.most),
+                    recovery: match recovery {
+                        Some(RecoverySpec::Rate(rate)) => Recovery::Rate(rate),
+                        Some(RecoverySpec::Value(value)) => Recovery::Value(value),
+                        None => usual.recovery,
+                    },
+                    over: match over {
+                        Some(OverSpec::Reject) => Over::Reject,
+                        Some(OverSpec::Wait) => Over::Wait,
+                        None => usual.over,
+                    },
+                })?;
+                Policy::new(AnyLaw::Tchannel(law))
+            }
         };
-        let base = span(self.base, Span::from_millis(100));
-        let schedule = Backoff::new(growth, jitter, base, span(self.most, Span::from_secs(20)))?;
-        let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED));
-        Ok(unlimited.backoff(Some(schedule)).attempts(self.attempts))
-    }
-}
-
-impl AutosleeperSpec {
-    fn policy(&self) -> Result<Policy, LawError> {
-        let usual = AutosleeperConfig::DEFAULT;
-        let law = Autosleeper::new(AutosleeperConfig {
-            initial: span(self.initial, usual.initial),
-            most: span(self.most, usual.most),
-            up: ratio(self.up, Some(usual.up))?,
-            down: ratio(self.down, Some(usual.down))?,
-            threshold: self.threshold.unwrap_or(usual.threshold),
-            spread: ratio(self.spread, Some(usual.spread))?,
-            most_spread: span(self.most_spread, usual.most_spread),
-        })?;
-        Ok(Policy::new(AnyLaw::Autosleeper(law)).backoff(None).attempts(None))
-    }
-}
-
-impl TchannelSpec {
-    fn policy(&self) -> Result<Policy, LawError> {
-        let usual = TchannelConfig::DEFAULT;
-        let law = Tchannel::new(TchannelConfig {
-            most: self.most.unwrap_or(usual.most),
-            recovery: match self.recovery {
-                Some(RecoverySpec::Rate(rate)) => Recovery::Rate(rate),
-                Some(RecoverySpec::Value(value)) => Recovery::Value(value),
-                None => usual.recovery,
-            },
-            over: match self.over {
-                Some(OverSpec::Reject) => Over::Reject,
-                Some(OverSpec::Wait) => Over::Wait,
-                None => usual.over,
-            },
-        })?;
-        Ok(Policy::new(AnyLaw::Tchannel(law)).attempts(None))
+        Ok(policy.attempts(None))
     }
 }
 
@@ -193,7 +157,6 @@ fn span(time: Option<Time>, usual: Span) -> Span {
     time.map_or(usual, Time::span)
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in its bounds")]
 fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
     const ONE: u32 = 1_000_000;
     let Some(value) = value else { return usual.ok_or(LawError::Ratio) };

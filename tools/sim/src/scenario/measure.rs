@@ -21,8 +21,7 @@ pub struct Stretch {
     pub credit: u64,
     /// The interval between repeats, from start to start.
     pub every: Option<Time>,
-    /// How many times it occurs.
-    #[serde(default = "once")]
+    #[serde(default = "super::one")]
     pub times: u32,
 }
 
@@ -45,21 +44,6 @@ pub enum Show {
     Least,
 }
 
-impl Show {
-    /// The end of the metric's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Util => "util",
-            Self::Throttled => "throttled",
-            Self::Throttles => "throttles",
-            Self::Load => "load",
-            Self::Peak => "peak",
-            Self::Jain => "jain",
-            Self::Least => "least",
-        }
-    }
-}
-
 /// A change, and the state that clients are expected to reach. The metric is the number of seconds
 /// until the first stretch of `width` that shows it, or the observed time if none does. Several
 /// with the same name give their median.
@@ -75,7 +59,6 @@ pub struct Convergence {
     pub rate: Option<Rate>,
 }
 
-/// A state that clients are expected to reach.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Toward {
@@ -85,8 +68,4 @@ pub enum Toward {
     Down,
     /// Jain's index over the processes present at that time is at least 0.9.
     Fair,
-}
-
-const fn once() -> u32 {
-    1
 }

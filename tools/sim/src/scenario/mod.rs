@@ -18,10 +18,7 @@ use toml::Spanned;
 use crate::chance::Spread;
 use crate::server::{Refusal, ServerSpec};
 pub use check::ScenarioError;
-pub use law::{
-    AutosleeperSpec, BackoffSpec, FixedSpec, JitterSpec, LawSpec, OverSpec, RecoverySpec,
-    TchannelSpec,
-};
+pub use law::{JitterSpec, LawSpec, OverSpec, RecoverySpec};
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
@@ -169,7 +166,6 @@ impl Scenario {
 
     /// The text of a file that [`parse`](Self::parse) reads as this scenario. Values that are the
     /// default are left out, except the most important.
-    #[cfg(feature = "full")]
     pub fn print(&self) -> String {
         toml::to_string(self).expect("a scenario is a table")
     }
@@ -213,13 +209,21 @@ impl Clients {
         self.from == Time::default() && stays
     }
 
+    /// The calls a second of a process of strangers, as far as they are known. `None` if these are no strangers.
+    pub fn stranger_rate(&self) -> Option<f64> {
+        self.are_strangers().then_some(match self.demand {
+            Demand::Poisson(rate) => rate.as_per_second() * f64::from(self.threads),
+            _ => 0.0,
+        })
+    }
+
     /// Whether the group has a different law.
     pub const fn are_strangers(&self) -> bool {
         self.law.is_some()
     }
 }
 
-const fn one() -> u32 {
+pub(crate) const fn one() -> u32 {
     1
 }
 

@@ -22,7 +22,6 @@ impl Time {
         Instant::ZERO + self.0
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for people and for ratios")]
     pub fn seconds(self) -> f64 {
         self.0.as_nanos() as f64 / 1e9
     }
@@ -112,14 +111,8 @@ impl Unit {
 pub const GRAINS_PER_CALL: u128 = 86_400_000_000_000 * 1_000_000;
 
 impl Rate {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
     pub fn per_second(calls: f64) -> Self {
         Self((calls * 86_400e6) as u64, Unit::Second)
-    }
-
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates")]
-    pub fn per_day(calls: f64) -> Self {
-        Self((calls * 1e6) as u64, Unit::Day)
     }
 
     /// What a bucket gains per nanosecond, if a call costs [`GRAINS_PER_CALL`].
@@ -127,7 +120,6 @@ impl Rate {
         self.0 as u128
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     pub fn as_per_second(self) -> f64 {
         self.0 as f64 / 86_400e6
     }
@@ -144,7 +136,6 @@ impl Rate {
     }
 
     /// The mean time between two calls. The longest span for a rate of zero.
-    #[expect(clippy::cast_possible_truncation, reason = "the quotient of a rate above 0 fits")]
     pub const fn interval(self) -> Span {
         match GRAINS_PER_CALL.checked_div(self.0 as u128) {
             Some(nanos) if nanos <= u64::MAX as u128 => Span::from_nanos(nanos as u64),

@@ -2,11 +2,11 @@
 //! burst, and when the load stays near the rate for a whole period, the rate changes.
 
 use serde::{Deserialize, Serialize};
-use tidegate::{Instant, Outcome, Span};
+use tidegate::{Instant, Outcome};
 
 use super::bucket::Bucket;
 use super::schedule::Schedule;
-use super::{Limit, Ruling};
+use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
@@ -26,7 +26,6 @@ pub struct AutoscalingSpec {
 }
 
 impl AutoscalingSpec {
-    #[cfg(feature = "full")]
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.least.is_zero() || self.most < self.least {
             return Some(
@@ -59,7 +58,6 @@ pub struct Autoscaling {
 }
 
 impl Autoscaling {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
     pub fn new(spec: &AutoscalingSpec) -> Self {
         let burst = spec.burst() as u32;
         Self {
@@ -100,24 +98,12 @@ impl Limit for Autoscaling {
         ruling
     }
 
-    fn remaining(&self, now: Instant) -> Option<u64> {
-        self.bucket(now).remaining(now)
+    fn standing(&self, now: Instant) -> Standing {
+        self.bucket(now).standing(now)
     }
 
     fn level(&self, now: Instant) -> f64 {
         self.bucket(now).level(now)
-    }
-
-    fn next(&self, now: Instant) -> Option<Span> {
-        self.bucket(now).next(now)
-    }
-
-    fn reset(&self, now: Instant) -> Option<Span> {
-        self.bucket(now).reset(now)
-    }
-
-    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
-        self.bucket(now).quota(now)
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
@@ -141,6 +127,7 @@ impl Limit for Autoscaling {
 mod tests {
     use super::*;
     use crate::chance::Stream;
+    use tidegate::Span;
 
     #[test]
     fn the_rate_follows_the_load_within_its_bounds() {

@@ -6,7 +6,7 @@ use tidegate::{Instant, Span};
 use tidegate_limits::Limit as _;
 
 use super::schedule::{Schedule, Step, as_calls, in_order};
-use super::{Limit, Ruling};
+use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::{GRAINS_PER_CALL, Rate};
 
@@ -86,26 +86,19 @@ impl Limit for Bucket {
         self.rate.set(now, rate);
     }
 
-    fn remaining(&self, now: Instant) -> Option<u64> {
-        Some(self.limit(now).remaining())
+    fn standing(&self, now: Instant) -> Standing {
+        let (limit, empty) = (self.limit(now), self.limit(now).holding(0, 0));
+        Standing {
+            remaining: Some(limit.remaining()),
+            next: finite(limit.retry_after(1)),
+            reset: finite(limit.reset()),
+            // The burst, and the time that it takes to fill.
+            quota: finite(empty.reset()).map(|period| (empty.most(), period)),
+        }
     }
 
     fn level(&self, now: Instant) -> f64 {
         as_calls(self.limit(now).parts(now.as_nanos()))
-    }
-
-    fn next(&self, now: Instant) -> Option<Span> {
-        finite(self.limit(now).retry_after(1))
-    }
-
-    fn reset(&self, now: Instant) -> Option<Span> {
-        finite(self.limit(now).reset())
-    }
-
-    /// The burst, and the time that it takes to fill.
-    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
-        let empty = self.limit(now).holding(0, 0);
-        Some((empty.most(), finite(empty.reset())?))
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {
@@ -116,7 +109,6 @@ impl Limit for Bucket {
         self.start.into()
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "at most 32 bits")]
     fn burst(&self) -> f64 {
         self.limit.most() as f64
     }

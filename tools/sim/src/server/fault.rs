@@ -2,13 +2,8 @@
 //! that has not noticed.
 
 use serde::{Deserialize, Serialize};
-use tidegate::Outcome;
-#[cfg(feature = "full")]
-use tidegate::{Hint, Instant, Span};
+use tidegate::{Instant, Outcome};
 
-#[cfg(feature = "full")]
-use super::Answer;
-#[cfg(feature = "full")]
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
@@ -50,7 +45,6 @@ pub enum Refusal {
     TooLarge,
 }
 
-#[cfg(feature = "full")]
 impl Fault {
     pub(super) fn fault(&self) -> Option<&'static str> {
         if self.to <= self.from {
@@ -73,12 +67,6 @@ impl Fault {
             here && now >= fault.from.instant() && now < fault.to.instant()
         };
         faults.iter().filter(present).find(|fault| chance.unit() < fault.share)
-    }
-
-    /// The answer to a call that would have taken `delay`.
-    pub(super) fn answer(&self, delay: Span) -> Answer {
-        let delay = delay + self.delay.span();
-        Answer { outcome: self.reply.outcome(), delay, hint: Hint::NONE }
     }
 }
 

@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use serde::{Deserialize, Serialize};
-use tidegate::{Instant, Span};
+use tidegate::Instant;
 
-use super::{Limit, Ruling, Window, WindowSpec, latest};
+use super::{Limit, Ruling, Standing, Window, WindowSpec, latest};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
@@ -88,30 +88,22 @@ impl Limit for Guard {
         }
     }
 
-    fn remaining(&self, now: Instant) -> Option<u64> {
-        let banned = (now < self.banned).then_some(0);
-        self.limits().filter_map(|limit| limit.remaining(now)).chain(banned).min()
+    fn standing(&self, now: Instant) -> Standing {
+        let (banned, leaves) = (self.banned - now, self.inside.peek().map(|leaves| leaves.0 - now));
+        let counts = self.limits().filter_map(|limit| limit.standing(now).remaining);
+        let full = self.limits().filter(|limit| limit.level(now) < 1.0);
+        let waits = full.filter_map(|limit| limit.standing(now).next);
+        let waits = waits.chain(leaves.filter(|_| self.is_full())).chain([banned]);
+        Standing {
+            remaining: counts.chain((now < self.banned).then_some(0)).min(),
+            next: waits.max(),
+            ..self.limit.standing(now)
+        }
     }
 
     fn level(&self, now: Instant) -> f64 {
         let level = self.limits().map(|limit| limit.level(now)).fold(f64::INFINITY, f64::min);
         if now < self.banned { 0.0 } else { level }
-    }
-
-    fn next(&self, now: Instant) -> Option<Span> {
-        let full = self.limits().filter(|limit| limit.level(now) < 1.0);
-        let first = self.inside.peek().filter(|_| self.is_full());
-        let leaves = first.map(|leaves| leaves.0 - now);
-        let banned = self.banned - now;
-        full.filter_map(|limit| limit.next(now)).chain(leaves).chain([banned]).max()
-    }
-
-    fn reset(&self, now: Instant) -> Option<Span> {
-        self.limit.reset(now)
-    }
-
-    fn quota(&self, now: Instant) -> Option<(u64, Span)> {
-        self.limit.quota(now)
     }
 
     fn capacity(&self, from: Instant, to: Instant) -> f64 {

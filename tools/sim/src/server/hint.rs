@@ -54,7 +54,6 @@ pub enum ResetForm {
     Fraction,
 }
 
-#[cfg(feature = "full")]
 impl ResetForm {
     fn written(self, reset: Span, limit: &dyn Limit, now: Instant) -> Span {
         let up = |nanos: u64, unit: u64| nanos.div_ceil(unit) * unit;
@@ -70,7 +69,6 @@ impl ResetForm {
     }
 }
 
-#[cfg(feature = "full")]
 const SECOND: u64 = 1_000_000_000;
 
 /// Calls per period.
@@ -84,16 +82,12 @@ pub struct QuotaSpec {
 
 impl<T> Honesty<T> {
     /// Reports `truth`, or the configured distortion of it. `skew` scales it.
-    fn tell<U: From<T>>(
-        self,
-        truth: impl FnOnce() -> Option<U>,
-        skew: impl FnOnce(U, f64) -> U,
-    ) -> Option<U> {
+    fn tell<U: From<T>>(self, truth: Option<U>, skew: impl FnOnce(U, f64) -> U) -> Option<U> {
         match self {
             Self::Absent => None,
-            Self::Honest => truth(),
+            Self::Honest => truth,
             Self::Always(lie) => Some(lie.into()),
-            Self::Times(times) => truth().map(|truth| skew(truth, times)),
+            Self::Times(times) => truth.map(|truth| skew(truth, times)),
         }
     }
 
@@ -118,22 +112,17 @@ impl HintSpec {
 
     /// The hint of a response with this outcome.
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
-        let throttled = outcome != Outcome::Ok;
-        let retry_after = self.retry_after.tell(|| limit.next(now), scaled).filter(|_| throttled);
-        let remaining = self.remaining.tell(|| limit.remaining(now), scaled_count);
-        let reset = self.reset.tell(|| limit.reset(now), scaled);
+        let truth = limit.standing(now);
+        let retry_after = self.retry_after.tell(truth.next, scaled);
         let quota = self.quota.tell(
-            || limit.quota(now).map(|(limit, period)| QuotaSpec { limit, period: period.into() }),
+            truth.quota.map(|(limit, period)| QuotaSpec { limit, period: period.into() }),
             |quota, times| QuotaSpec { limit: scaled_count(quota.limit, times), ..quota },
         );
         let mut hint = Hint::NONE;
-        hint.retry_after = retry_after.map(whole_seconds);
-        hint.remaining = remaining;
-        #[cfg(feature = "full")]
-        let written = |span| self.reset_form.written(span, limit, now);
-        #[cfg(not(feature = "full"))]
-        let written = whole_seconds;
-        hint.reset = reset.map(written);
+        hint.retry_after = retry_after.filter(|_| outcome != Outcome::Ok).map(whole_seconds);
+        hint.remaining = self.remaining.tell(truth.remaining, scaled_count);
+        let reset = self.reset.tell(truth.reset, scaled);
+        hint.reset = reset.map(|span| self.reset_form.written(span, limit, now));
         hint.limit = quota.map(|quota| quota.limit);
         hint.period = quota.map(|quota| quota.period.span());
         hint

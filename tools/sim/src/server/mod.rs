@@ -16,9 +16,7 @@ mod window;
 use serde::{Deserialize, Serialize};
 use tidegate::{Hint, Instant, Outcome, Span};
 
-use crate::PLAIN;
 use crate::chance::{Chance, Spread, Stream};
-use crate::order::sort_few;
 use crate::scenario::units::{Rate, Time};
 pub use autoscaling::{Autoscaling, AutoscalingSpec};
 pub use bucket::{Bucket, BucketSpec};
@@ -98,27 +96,19 @@ pub trait Limit {
     /// Sets its rate from `now` on, if it has one that can be set.
     fn set_rate(&mut self, _now: Instant, _rate: Rate) {}
 
-    /// How many more calls it would serve at `now`, if it counts that.
-    fn remaining(&self, now: Instant) -> Option<u64>;
+    /// What it can tell a client at `now`.
+    fn standing(&self, now: Instant) -> Standing;
 
     /// How many calls it would serve at `now` if they arrived at once. A bucket has fractions.
     fn level(&self, now: Instant) -> f64;
 
-    /// How long after a throttled call at `now` a call would be served, if known.
-    fn next(&self, now: Instant) -> Option<Span>;
-
-    /// How long after `now` it would be full again without calls, if it ever is.
-    fn reset(&self, _now: Instant) -> Option<Span> {
-        None
+    /// How many calls could have been served in this time. Of a window this is an even flow: the parts of windows
+    /// at the ends of a run may serve more.
+    fn capacity(&self, from: Instant, to: Instant) -> f64 {
+        let steps = self.rate();
+        let ends = steps.iter().skip(1).map(|step| step.0.min(to)).chain([to]);
+        steps.iter().zip(ends).map(|(step, until)| step.1 * seconds(step.0.max(from), until)).sum()
     }
-
-    /// The limit as calls per period, if it has that form.
-    fn quota(&self, _now: Instant) -> Option<(u64, Span)> {
-        None
-    }
-
-    /// How many calls could have been served in this time.
-    fn capacity(&self, from: Instant, to: Instant) -> f64;
 
     /// Calls that could be served at once at the start of the world, beyond what it gains since.
     fn start(&self) -> f64 {
@@ -140,6 +130,19 @@ pub trait Limit {
     fn queues(&self) -> bool {
         false
     }
+}
+
+/// What a limit knows at some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Standing {
+    /// How many more calls it would serve.
+    pub remaining: Option<u64>,
+    /// How long after a throttled call one would be served.
+    pub next: Option<Span>,
+    /// How long until it would be full again without calls, if it ever is.
+    pub reset: Option<Span>,
+    /// The limit as calls per period.
+    pub quota: Option<(u64, Span)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -182,16 +185,16 @@ pub struct Server {
 
 impl ServerSpec {
     /// What is wrong with the settings, if anything.
+    #[cfg(feature = "full")]
     pub fn fault(&self) -> Option<&'static str> {
         let kinds = [
-            self.bucket.is_some(),
-            self.window.is_some(),
-            self.queue.is_some(),
-            self.autoscaling.is_some(),
-            #[cfg(feature = "full")]
-            self.sliding.is_some(),
+            self.bucket.as_ref().map(BucketSpec::fault),
+            self.window.as_ref().map(WindowSpec::fault),
+            self.queue.as_ref().map(QueueSpec::fault),
+            self.autoscaling.as_ref().map(AutoscalingSpec::fault),
+            self.sliding.as_ref().map(SlidingSpec::fault),
         ];
-        if kinds.iter().filter(|there| **there).count() != 1 {
+        if kinds.iter().flatten().count() != 1 {
             return Some(
                 "a server has exactly one of [server.bucket], [server.window], [server.sliding], \
                  [server.queue] and [server.autoscaling]",
@@ -200,27 +203,13 @@ impl ServerSpec {
         if self.outages.iter().any(|outage| outage.to <= outage.from) {
             return Some("an outage must end after it begins");
         }
-        if let Some(why) = self.strangers.and_then(Strangers::fault) {
-            return Some(why);
-        }
-        if let Some(why) = self.work.as_ref().and_then(Spread::fault) {
-            return Some(why);
-        }
-        #[cfg(feature = "full")]
-        if let Some(fault) = self.faults.iter().find_map(Fault::fault) {
-            return Some(fault);
-        }
-        let fault = self.bucket.as_ref().and_then(BucketSpec::fault);
-        let fault = fault.or_else(|| self.window.as_ref().and_then(WindowSpec::fault));
-        #[cfg(feature = "full")]
-        let fault = fault.or_else(|| self.queue.as_ref().and_then(QueueSpec::fault));
-        #[cfg(feature = "full")]
-        let fault = fault.or_else(|| self.autoscaling.as_ref().and_then(AutoscalingSpec::fault));
-        #[cfg(feature = "full")]
-        let fault = fault.or_else(|| self.sliding.as_ref().and_then(SlidingSpec::fault));
-        #[cfg(feature = "full")]
-        let fault = fault.or_else(|| self.guard_fault());
-        fault.or_else(|| self.hints.fault())
+        let fault = self.strangers.and_then(Strangers::fault);
+        fault
+            .or_else(|| self.work.as_ref().and_then(Spread::fault))
+            .or_else(|| self.faults.iter().find_map(Fault::fault))
+            .or_else(|| kinds.into_iter().flatten().flatten().next())
+            .or_else(|| self.guard_fault())
+            .or_else(|| self.hints.fault())
     }
 
     #[cfg(feature = "full")]
@@ -234,6 +223,11 @@ impl ServerSpec {
             _ => unreachable!("the scenario was checked to have a server"),
         };
         self.guarded(limit, chance)
+    }
+
+    #[cfg(not(feature = "full"))]
+    pub fn fault(&self) -> Option<&'static str> {
+        None
     }
 
     #[cfg(not(feature = "full"))]
@@ -284,34 +278,30 @@ impl Server {
         Answer { outcome, delay: Span::ZERO, hint }
     }
 
+    #[cfg(not(feature = "full"))]
     pub fn arrive(&mut self, now: Instant) -> Answer {
-        if !PLAIN && self.is_down(now) {
-            return Answer { outcome: Outcome::Failed, delay: Span::ZERO, hint: Hint::NONE };
+        let outcome = self.limits[self.node].arrive(now, &mut self.chance).outcome;
+        Answer { outcome, delay: Span::ZERO, hint: Hint::NONE }
+    }
+
+    #[cfg(feature = "full")]
+    pub fn arrive(&mut self, now: Instant) -> Answer {
+        let silent = |outcome, delay| Answer { outcome, delay, hint: Hint::NONE };
+        if self.is_down(now) {
+            return silent(Outcome::Failed, Span::ZERO);
         }
-        #[cfg(feature = "full")]
         if let Some(fault) = Fault::that_hits(&self.faults, true, now, &mut self.chance) {
-            return fault.answer(Span::ZERO);
+            return silent(fault.reply.outcome(), fault.delay.span());
         }
-        let ruling = self.limits[self.node].arrive(now, &mut self.chance);
-        #[cfg(feature = "full")]
-        if ruling.outcome == Outcome::Ok
-            && let Some(fault) = Fault::that_hits(&self.faults, false, now, &mut self.chance)
-        {
-            return fault.answer(ruling.delay);
-        }
-        let Ruling { outcome, delay } = ruling;
-        #[cfg(feature = "full")]
-        let delay = match &self.work {
-            Some(work) if outcome == Outcome::Ok => delay + work.draw(&mut self.chance),
-            _ => delay,
-        };
+        let Ruling { outcome, mut delay } = self.limits[self.node].arrive(now, &mut self.chance);
         if outcome == Outcome::Ok {
+            if let Some(fault) = Fault::that_hits(&self.faults, false, now, &mut self.chance) {
+                return silent(fault.reply.outcome(), delay + fault.delay.span());
+            }
+            delay += self.work.map_or(Span::ZERO, |work| work.draw(&mut self.chance));
             self.limits[self.node].admitted(now + delay);
         }
-        let hint = match &self.hints {
-            Some(hints) if !PLAIN => hints.about(outcome, self.limit(), now),
-            _ => Hint::NONE,
-        };
+        let hint = self.hints.map_or(Hint::NONE, |it| it.about(outcome, self.limit(), now));
         Answer { outcome, delay, hint }
     }
 
@@ -332,7 +322,7 @@ impl Server {
         cuts.extend(self.limit().rate().iter().map(|step| step.0));
         cuts.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
         cuts.retain(|cut| (from..=to).contains(cut));
-        sort_few(&mut cuts, |one, other| one < other);
+        cuts.sort_unstable();
         let flow = |pair: &[Instant]| match *pair {
             [a, b] if !self.is_down(a) => {
                 let most = offered.map_or(f64::INFINITY, |r| r.as_per_second() * seconds(a, b));
@@ -348,7 +338,7 @@ impl Server {
         let steps = self.limit().rate();
         let mut times: Vec<Instant> = steps.iter().map(|step| step.0).collect();
         times.extend(self.outages.iter().flat_map(|o| [o.from.instant(), o.to.instant()]));
-        sort_few(&mut times, |one, other| one < other);
+        times.sort_unstable();
         times.dedup();
         let at = |time| if self.is_down(time) { 0.0 } else { self.nodes() * latest(&steps, time) };
         times.into_iter().map(|time| (time, at(time))).collect()
@@ -381,7 +371,6 @@ impl Server {
         &self.limits[self.node]
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "at most 16 bits")]
     pub fn nodes(&self) -> f64 {
         self.limits.len() as f64
     }
@@ -394,7 +383,6 @@ pub(crate) fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
 }
 
 /// Seconds from one time to another.
-#[expect(clippy::cast_precision_loss, reason = "for ratios")]
 pub fn seconds(from: Instant, to: Instant) -> f64 {
     (to - from).as_nanos() as f64 / 1e9
 }

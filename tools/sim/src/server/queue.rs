@@ -6,9 +6,8 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Outcome, Span};
 
-#[cfg(feature = "full")]
 use super::schedule::in_order;
-use super::{Limit, Ruling, seconds};
+use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
@@ -37,7 +36,6 @@ pub struct ServiceStep {
 }
 
 impl QueueSpec {
-    #[cfg(feature = "full")]
     pub(super) fn fault(&self) -> Option<&'static str> {
         let mut means = self.steps.iter().map(|step| step.service).chain([self.service]);
         if self.workers == 0 || means.any(|mean| mean == Time::default()) {
@@ -102,35 +100,19 @@ impl Limit for Queue {
         Ruling { outcome: Outcome::Ok, delay: done - now }
     }
 
-    fn remaining(&self, now: Instant) -> Option<u64> {
-        u64::try_from(self.room(now)).ok()
+    fn standing(&self, now: Instant) -> Standing {
+        let next = self.inside.peek().map(|leaves| leaves.0 - now);
+        Standing { remaining: Some(self.room(now) as u64), next, ..Standing::default() }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a few places")]
     fn level(&self, now: Instant) -> f64 {
         self.room(now) as f64
     }
 
-    fn next(&self, now: Instant) -> Option<Span> {
-        self.inside.peek().map(|leaves| leaves.0 - now)
-    }
-
-    fn capacity(&self, from: Instant, to: Instant) -> f64 {
-        let mut sum = 0.0;
-        let steps = self.rate();
-        for (index, &(at, rate)) in steps.iter().enumerate() {
-            let until = steps.get(index + 1).map_or(to, |next| next.0.min(to));
-            sum += rate * seconds(at.max(from), until);
-        }
-        sum
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "a few places")]
     fn burst(&self) -> f64 {
         (self.workers + self.places) as f64
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for ratios")]
     fn rate(&self) -> Vec<(Instant, f64)> {
         let rate = |mean: Span| self.workers as f64 / (mean.as_nanos() as f64 / 1e9);
         self.service.iter().map(|&(at, mean)| (at, rate(mean))).collect()
@@ -164,7 +146,7 @@ mod tests {
         leaves.sort();
         let throttled = queue.arrive(Instant::ZERO, &mut chance);
         assert_eq!((throttled.outcome, throttled.delay), (Outcome::Busy, THROTTLING));
-        assert_eq!(queue.next(Instant::ZERO), Some(leaves[0]));
+        assert_eq!(queue.standing(Instant::ZERO).next, Some(leaves[0]));
         let first = Instant::ZERO + leaves[0];
         assert_eq!(queue.arrive(first, &mut chance).outcome, Outcome::Ok);
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 
-use super::{Limit, Ruling, seconds};
+use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
@@ -48,7 +48,6 @@ pub struct Sliding {
     counts: [f64; 2],
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for estimates and ratios")]
 impl Sliding {
     /// The sliding window that `spec` describes.
     pub fn new(spec: &SlidingSpec) -> Self {
@@ -85,6 +84,22 @@ impl Sliding {
         (counts_until.map_or(0, seen) - gone) as f64
     }
 
+    /// How long after a throttled call at `now` one would be served.
+    fn next(&self, now: Instant) -> Option<Span> {
+        if self.level(now) >= 1.0 {
+            return Some(Span::ZERO);
+        }
+        if self.spec.counter {
+            let rest = 1.0 - self.part(now);
+            let falls = (self.used(now) + 1.0 - f64::from(self.spec.limit)) / self.counts(now)[1];
+            let wait = if falls.is_finite() { falls.min(rest) } else { rest };
+            return Some(crate::chance::scaled(self.spec.width.span(), wait));
+        }
+        let frees = self.log.get(self.log.len().saturating_sub(self.spec.limit as usize))?;
+        let wait = self.spec.width.span() + self.spec.lag.span();
+        Some(*frees + wait - now)
+    }
+
     fn count(&mut self, now: Instant) {
         if !self.spec.counter {
             let kept = self.width() + self.spec.lag.span().as_nanos();
@@ -108,36 +123,14 @@ impl Limit for Sliding {
         Ruling::served(served)
     }
 
-    /// It is not counted without a call.
-    fn remaining(&self, _: Instant) -> Option<u64> {
-        None
+    /// It does not count what remains.
+    fn standing(&self, now: Instant) -> Standing {
+        let quota = Some((self.spec.limit.into(), self.spec.width.span()));
+        Standing { next: self.next(now), quota, ..Standing::default() }
     }
 
     fn level(&self, now: Instant) -> f64 {
         (f64::from(self.spec.limit) - self.used(now)).max(0.0)
-    }
-
-    fn next(&self, now: Instant) -> Option<Span> {
-        if self.level(now) >= 1.0 {
-            return Some(Span::ZERO);
-        }
-        if self.spec.counter {
-            let rest = 1.0 - self.part(now);
-            let falls = (self.used(now) + 1.0 - f64::from(self.spec.limit)) / self.counts(now)[1];
-            let wait = if falls.is_finite() { falls.min(rest) } else { rest };
-            return Some(crate::chance::scaled(self.spec.width.span(), wait));
-        }
-        let frees = self.log.get(self.log.len().saturating_sub(self.spec.limit as usize))?;
-        let wait = self.spec.width.span() + self.spec.lag.span();
-        Some(*frees + wait - now)
-    }
-
-    fn quota(&self, _: Instant) -> Option<(u64, Span)> {
-        Some((self.spec.limit.into(), self.spec.width.span()))
-    }
-
-    fn capacity(&self, from: Instant, to: Instant) -> f64 {
-        seconds(from, to) * self.rate()[0].1
     }
 
     fn burst(&self) -> f64 {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 use tidegate_limits::Limit as _;
 
-use super::{Limit, Ruling, seconds};
+use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
@@ -58,35 +58,20 @@ impl Window {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for ratios")]
 impl Limit for Window {
     fn arrive(&mut self, now: Instant, _: &mut Chance) -> Ruling {
         Ruling::served(self.limit.take(now.as_nanos(), 1))
     }
 
-    fn remaining(&self, now: Instant) -> Option<u64> {
-        Some(self.limit(now).remaining())
+    fn standing(&self, now: Instant) -> Standing {
+        let limit = self.limit(now);
+        let reset = Some(Span::from_nanos(limit.reset()));
+        let quota = Some((limit.most(), self.width));
+        Standing { remaining: Some(limit.remaining()), next: reset, reset, quota }
     }
 
     fn level(&self, now: Instant) -> f64 {
         self.limit(now).remaining() as f64
-    }
-
-    fn next(&self, now: Instant) -> Option<Span> {
-        self.reset(now)
-    }
-
-    fn reset(&self, now: Instant) -> Option<Span> {
-        Some(Span::from_nanos(self.limit(now).reset()))
-    }
-
-    fn quota(&self, _: Instant) -> Option<(u64, Span)> {
-        Some((self.limit.most(), self.width))
-    }
-
-    /// Computed as an even flow. Partial windows at the ends of a run may serve more.
-    fn capacity(&self, from: Instant, to: Instant) -> f64 {
-        seconds(from, to) * self.rate()[0].1
     }
 
     fn burst(&self) -> f64 {

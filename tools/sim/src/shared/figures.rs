@@ -9,7 +9,6 @@ use crate::server::{Server, seconds};
 /// The results of the stretches of a run, in order.
 pub type Figures = Vec<Outcome>;
 
-/// The result of a stretch.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Outcome {
     /// Calls served, as a share of the possible or the requested.
@@ -40,7 +39,6 @@ pub struct Outcome {
     pub calls_a_message: f64,
 }
 
-/// Counts events per stretch.
 pub struct Tally {
     stretches: Vec<Count>,
     available_leases: Vec<usize>,
@@ -72,7 +70,6 @@ struct Count {
     peak: u64,
 }
 
-#[expect(clippy::cast_precision_loss, reason = "for ratios")]
 fn part(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
 }
@@ -165,7 +162,6 @@ impl Count {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "for people")]
     fn outcome(&self, fleet: &Fleet, server: &Server) -> Outcome {
         let served: u64 = self.served.iter().sum();
         let length = seconds(self.from, self.to);

@@ -17,25 +17,20 @@ use crate::scenario::ScenarioError;
 use crate::scenario::units::{Rate, Time};
 use crate::server::ServerSpec;
 pub use figures::{Figures, Outcome};
-pub use world::{Broken, run};
+pub use world::run;
 
-/// A fleet scenario.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
     /// The file's name without its extension.
     #[serde(skip)]
     pub name: String,
-    /// A one-line description.
     pub title: String,
-    /// When the world ends.
     pub end: Time,
-    /// How many members there are.
     pub members: u32,
     /// How many branches are between the members and the root.
     #[serde(default)]
     pub branches: u32,
-    /// When each member makes calls.
     pub demand: Demand,
     /// The round-trip time between a member and the coordinator, drawn once per member. A message
     /// takes half of it on average, with a factor of 0.8 to 1.2.
@@ -57,14 +52,11 @@ pub struct Fleet {
     /// The quota of the law `fixed`.
     pub quota: Option<Rate>,
     /// The burst of that quota.
-    #[serde(default = "one")]
+    #[serde(default = "crate::scenario::one")]
     pub burst: u32,
-    /// The server.
     pub server: ServerSpec,
-    /// The faults and their times.
     #[serde(default, rename = "fault")]
     pub faults: Vec<Fault>,
-    /// The stretches with separate figures.
     #[serde(rename = "stretch")]
     pub stretches: Vec<Stretch>,
 }
@@ -79,17 +71,13 @@ pub enum Demand {
     Poisson(Rate),
 }
 
-/// A fault.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When.
     pub at: Time,
-    /// What.
     pub what: What,
 }
 
-/// A kind of fault.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum What {
@@ -109,17 +97,11 @@ pub enum What {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
-    /// Its name.
     pub name: String,
-    /// Its start.
     #[serde(default)]
     pub from: Time,
     /// Its end. The default is the end of the world.
     pub to: Option<Time>,
-}
-
-const fn one() -> u32 {
-    1
 }
 
 impl Fleet {

@@ -3,20 +3,18 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rayon::prelude::*;
+use anyhow::Context;
 
-use super::{Fleet, Outcome, Stretch, run};
+use super::{Figures, Fleet, Outcome, Stretch, run};
 use crate::metric::median;
+use crate::runner::each;
 use crate::scenario::files;
 
 /// One line of the page: a stretch of a fleet with a law.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Line {
-    /// The fleet's name.
     pub fleet: String,
-    /// The law's name.
     pub law: String,
-    /// The stretch's name.
     pub stretch: String,
     /// The median of each figure over the seeds.
     pub figures: Outcome,
@@ -36,28 +34,20 @@ pub fn fleets(folder: &Path) -> anyhow::Result<Vec<Fleet>> {
 /// # Errors
 /// A fleet names no law, or violates a promise.
 pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
-    let jobs: Vec<(&Fleet, &String)> =
+    let pairs: Vec<(&Fleet, &String)> =
         fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law))).collect();
-    let bar = crate::runner::progress_bar();
-    bar.set_length((jobs.len() * seeds.len()) as u64);
-    let lines = jobs.par_iter().with_max_len(1).map(|(fleet, law)| {
-        let runs: Vec<_> = seeds
-            .par_iter()
-            .map(|seed| {
-                let figures = run(fleet, law, *seed)
-                    .map_err(|broken| anyhow::anyhow!("{} with {law}: {broken}", fleet.name))?
-                    .ok_or_else(|| anyhow::anyhow!("{}: there is no law \"{law}\"", fleet.name));
-                bar.inc(1);
-                figures
-            })
-            .collect::<anyhow::Result<_>>()?;
-        Ok(stretches(fleet, law, &runs))
-    });
+    let jobs: Vec<_> =
+        pairs.iter().flat_map(|pair| seeds.iter().map(move |seed| (pair, seed))).collect();
     // A coordinator with room for a thousand members is a large value on a stack.
     let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
-    let lines: Vec<Vec<Line>> = pool.install(|| lines.collect::<anyhow::Result<_>>())?;
-    bar.finish_and_clear();
-    Ok(lines.into_iter().flatten().collect())
+    let runs = pool.install(|| {
+        each(&jobs, |((fleet, law), seed)| {
+            run(fleet, law, **seed).with_context(|| format!("{} with {law}", fleet.name))
+        })
+    });
+    let runs: Vec<Figures> = runs.into_iter().collect::<anyhow::Result<_>>()?;
+    let pairs = pairs.iter().zip(runs.chunks(seeds.len()));
+    Ok(pairs.flat_map(|((fleet, law), runs)| stretches(fleet, law, runs)).collect())
 }
 
 fn stretches(fleet: &Fleet, law: &str, runs: &[Vec<Outcome>]) -> Vec<Line> {
@@ -70,8 +60,6 @@ fn stretches(fleet: &Fleet, law: &str, runs: &[Vec<Outcome>]) -> Vec<Line> {
     fleet.stretches.iter().enumerate().map(line).collect()
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts stay counts")]
-#[expect(clippy::cast_precision_loss, reason = "for people")]
 fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
     let of = |figure: fn(&Outcome) -> f64| median(runs.clone().map(figure)).unwrap_or(0.0);
     Outcome {

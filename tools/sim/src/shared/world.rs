@@ -1,7 +1,9 @@
 //! The simulation of a fleet: calls and messages in one event queue.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 
+use anyhow::{Context, Result, anyhow};
 use tidegate::shared::{Coordinator, Member, REQUEST_BYTES};
 use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
 
@@ -11,16 +13,6 @@ use super::{Demand, Fleet, What};
 use crate::agenda::Agenda;
 use crate::chance::{Chance, Stream, scaled};
 use crate::server::Server;
-
-/// A violation.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
-#[error("at {at:?}: {what}")]
-pub struct Broken {
-    /// When.
-    pub at: Instant,
-    /// What.
-    pub what: String,
-}
 
 /// A sender or receiver of messages.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -32,21 +24,20 @@ enum Node {
 
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Event {
-    /// A call arises in a member.
     Arise(usize),
     /// A member or a branch checks what is due.
     Look(Node),
-    /// A call arrives at the server.
     Arrive(usize),
-    /// A call returns to its member.
     Back(usize),
     /// A message arrives. `life` identifies the member that it was sent to or by.
-    Message { from: Node, to: Node, life: u32, bytes: Vec<u8> },
-    /// A snapshot is taken.
+    Message {
+        from: Node,
+        to: Node,
+        life: u32,
+        bytes: Vec<u8>,
+    },
     Snapshot,
-    /// A fault occurs.
     Fault(usize),
-    /// The coordinator restarts.
     Restore,
 }
 
@@ -106,18 +97,15 @@ const CUT_OFF_FOR: Span = Span::from_secs(60);
 /// The coordinator's clock is ahead by this.
 const DESK_SKEW: Span = Span::from_secs(1_800);
 
-/// Runs a fleet with a law to its end. `None` if the law is unknown.
+/// Runs a fleet with a law to its end.
 ///
 /// # Errors
-/// [`Broken`] if a promise was violated.
-pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Option<Figures>, Broken> {
-    let Some(mut world) = World::new(fleet, law, seed) else { return Ok(None) };
+/// The law is unknown, or a promise was violated.
+pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Figures> {
+    let world = World::new(fleet, law, seed);
+    let mut world = world.with_context(|| format!("there is no law \"{law}\""))?;
     world.advance()?;
-    Ok(Some(world.tally.figures(fleet, &world.server)))
-}
-
-fn ahead(now: Instant, by: Span) -> Instant {
-    now + by
+    Ok(world.tally.figures(fleet, &world.server))
 }
 
 /// Converts an instant of a clock that is ahead by `by` to true time.
@@ -127,7 +115,7 @@ fn true_time(at: Instant, by: Span) -> Instant {
 
 impl<'f> World<'f> {
     fn new(fleet: &'f Fleet, law: &str, seed: u64) -> Option<Self> {
-        let desk_now = ahead(Instant::ZERO, DESK_SKEW);
+        let desk_now = Instant::ZERO + DESK_SKEW;
         let mut world = Self {
             fleet,
             now: Instant::ZERO,
@@ -167,14 +155,13 @@ impl<'f> World<'f> {
             world.leaves.push(leaf);
             world.begin(number as usize);
         }
-        world.agenda.enter(ahead(Instant::ZERO, SNAPSHOTS), Event::Snapshot);
+        world.agenda.enter(Instant::ZERO + SNAPSHOTS, Event::Snapshot);
         for (index, fault) in fleet.faults.iter().enumerate() {
             world.agenda.enter(fault.at.instant(), Event::Fault(index));
         }
         Some(world)
     }
 
-    /// Starts a member's first calls.
     fn begin(&mut self, leaf: usize) {
         let callers = match self.fleet.demand {
             Demand::Closed(callers) => callers,
@@ -182,11 +169,11 @@ impl<'f> World<'f> {
         };
         for _ in 0..callers {
             let within = self.leaves[leaf].chance.between(Span::ZERO, Span::from_secs(1));
-            self.agenda.enter(ahead(self.now, within), Event::Arise(leaf));
+            self.agenda.enter(self.now + within, Event::Arise(leaf));
         }
     }
 
-    fn advance(&mut self) -> Result<(), Broken> {
+    fn advance(&mut self) -> Result<()> {
         let end = self.fleet.end.instant();
         while let Some((at, event)) = self.agenda.take(end) {
             self.now = at;
@@ -200,24 +187,24 @@ impl<'f> World<'f> {
                 Event::Message { from, to, life, bytes } => self.message(from, to, life, &bytes)?,
                 Event::Snapshot => {
                     if self.now >= self.away_until {
-                        self.desk.write_down(ahead(self.now, DESK_SKEW), self.now.as_nanos());
+                        self.desk.write_down(self.now + DESK_SKEW, self.now.as_nanos());
                     }
-                    self.agenda.enter(ahead(self.now, SNAPSHOTS), Event::Snapshot);
+                    self.agenda.enter(self.now + SNAPSHOTS, Event::Snapshot);
                 }
                 Event::Fault(index) => self.fault(index)?,
                 Event::Restore => {
-                    self.desk.restore(ahead(self.now, DESK_SKEW), self.now.as_nanos());
+                    self.desk.restore(self.now + DESK_SKEW, self.now.as_nanos());
                 }
             }
         }
         Ok(())
     }
 
-    fn arise(&mut self, leaf: usize) -> Result<(), Broken> {
+    fn arise(&mut self, leaf: usize) -> Result<()> {
         if let Demand::Poisson(rate) = self.fleet.demand {
             let gap = self.leaves[leaf].chance.exponential(rate.interval());
             let gap = Span::from_nanos(gap.as_nanos() / u64::from(self.load));
-            self.agenda.enter(ahead(self.now, gap), Event::Arise(leaf));
+            self.agenda.enter(self.now + gap, Event::Arise(leaf));
         }
         let life = self.leaves[leaf].life;
         let answer = (Outcome::Abandoned, Hint::NONE);
@@ -239,10 +226,10 @@ impl<'f> World<'f> {
     }
 
     /// Admits a member's calls, and sends its request if one is due.
-    fn look(&mut self, index: usize) -> Result<(), Broken> {
+    fn look(&mut self, index: usize) -> Result<()> {
         let now = self.now;
         let leaf = &mut self.leaves[index];
-        let own = ahead(now, leaf.skew);
+        let own = now + leaf.skew;
         let mut next = Instant::MAX;
         while let Some(&first) = leaf.queue.front() {
             let alone = leaf.member.is_alone();
@@ -258,7 +245,7 @@ impl<'f> World<'f> {
                     call.permit = Some(permit);
                     self.tally.left(now, now - call.asked, local, alone);
                     let way = self.fleet.latency.draw(&mut leaf.chance);
-                    self.agenda.enter(ahead(now, way), Event::Arrive(first));
+                    self.agenda.enter(now + way, Event::Arrive(first));
                 }
                 Decision::Wait(until) if until <= own => {
                     return Err(self.broken("a zero wait"));
@@ -268,7 +255,7 @@ impl<'f> World<'f> {
                     break;
                 }
                 Decision::Full => break,
-                Decision::Reject(reason) => return Err(self.broken(&reason.to_string())),
+                Decision::Reject(reason) => return Err(self.broken(reason)),
             }
         }
         let waiting = u16::try_from(leaf.queue.len()).unwrap_or(u16::MAX);
@@ -289,7 +276,7 @@ impl<'f> World<'f> {
         if let Some(at) = leaf.member.request_at() {
             next = next.min(true_time(at, leaf.skew));
         }
-        let next = next.max(ahead(now, Span::from_nanos(1)));
+        let next = next.max(now + Span::from_nanos(1));
         if next < Instant::MAX && (leaf.look <= now || next < leaf.look) {
             leaf.look = next;
             self.agenda.enter(next, Event::Look(Node::Leaf(index)));
@@ -298,7 +285,7 @@ impl<'f> World<'f> {
     }
 
     fn look_of_branch(&mut self, index: usize) {
-        let own = ahead(self.now, DESK_SKEW);
+        let own = self.now + DESK_SKEW;
         for _ in 0..2 {
             let branch = &mut self.branches[index].coordinator;
             if let Some(length) = branch.request(own, &mut self.buffer) {
@@ -309,7 +296,7 @@ impl<'f> World<'f> {
         }
         let branch = &mut self.branches[index];
         let Some(at) = branch.coordinator.source().request_at() else { return };
-        let next = true_time(at, DESK_SKEW).max(ahead(self.now, Span::from_nanos(1)));
+        let next = true_time(at, DESK_SKEW).max(self.now + Span::from_nanos(1));
         if branch.look <= self.now || next < branch.look {
             branch.look = next;
             self.agenda.enter(next, Event::Look(Node::Branch(index)));
@@ -328,11 +315,11 @@ impl<'f> World<'f> {
         let there_and_back = self.leaves.get(leaf).map_or(Span::from_millis(20), |l| l.distance);
         let takes = scaled(there_and_back, 0.4 + 0.2 * self.chance.unit());
         let life = self.leaves.get(leaf).map_or(0, |leaf| leaf.life);
-        self.agenda.enter(ahead(self.now, takes), Event::Message { from, to, life, bytes });
+        self.agenda.enter(self.now + takes, Event::Message { from, to, life, bytes });
     }
 
-    fn message(&mut self, from: Node, to: Node, life: u32, bytes: &[u8]) -> Result<(), Broken> {
-        let own = ahead(self.now, DESK_SKEW);
+    fn message(&mut self, from: Node, to: Node, life: u32, bytes: &[u8]) -> Result<()> {
+        let own = self.now + DESK_SKEW;
         let leaf = match (from, to) {
             (Node::Leaf(leaf), _) | (_, Node::Leaf(leaf)) => leaf,
             _ => usize::MAX,
@@ -350,7 +337,7 @@ impl<'f> World<'f> {
             }
             Node::Branch(index) if from == Node::Root => {
                 let heard = self.branches[index].coordinator.source_mut().hear(own, bytes);
-                heard.map_err(|error| self.broken(&error.to_string()))?;
+                heard.map_err(|error| self.broken(error))?;
                 self.look_of_branch(index);
             }
             Node::Branch(index) => {
@@ -364,8 +351,8 @@ impl<'f> World<'f> {
                     return Ok(());
                 }
                 let before = leaf.member.available_leases();
-                let heard = leaf.member.hear(ahead(self.now, leaf.skew), bytes);
-                heard.map_err(|error| self.broken(&error.to_string()))?;
+                let heard = leaf.member.hear(self.now + leaf.skew, bytes);
+                heard.map_err(|error| self.broken(error))?;
                 let leaf = &mut self.leaves[index];
                 while leaf.late.len() > before {
                     leaf.late.pop_front();
@@ -386,11 +373,11 @@ impl<'f> World<'f> {
         self.calls[call].answer = (answer.outcome, answer.hint);
         let leaf = &mut self.leaves[self.calls[call].leaf];
         let way = self.fleet.latency.draw(&mut leaf.chance);
-        let back = ahead(ahead(self.now, answer.delay), way);
+        let back = self.now + answer.delay + way;
         self.agenda.enter(back, Event::Back(call));
     }
 
-    fn back(&mut self, index: usize) -> Result<(), Broken> {
+    fn back(&mut self, index: usize) -> Result<()> {
         let now = self.now;
         let call = &mut self.calls[index];
         let leaf = &mut self.leaves[call.leaf];
@@ -399,7 +386,7 @@ impl<'f> World<'f> {
             self.free.push(index);
             return Ok(());
         }
-        let own = ahead(now, leaf.skew);
+        let own = now + leaf.skew;
         if let Some(permit) = call.permit.take() {
             leaf.member.settle(own, permit, outcome.with(hint));
         }
@@ -421,7 +408,7 @@ impl<'f> World<'f> {
         self.look(place)
     }
 
-    fn fault(&mut self, index: usize) -> Result<(), Broken> {
+    fn fault(&mut self, index: usize) -> Result<()> {
         match self.fleet.faults[index].what {
             What::Crash(count) => {
                 for leaf in 0..count as usize {
@@ -429,12 +416,12 @@ impl<'f> World<'f> {
                 }
             }
             What::Evict(away) => {
-                self.away_until = ahead(self.now, away.span());
+                self.away_until = self.now + away.span();
                 self.agenda.enter(self.away_until, Event::Restore);
             }
-            What::Outage(lasts) => self.away_until = ahead(self.now, lasts.span()),
+            What::Outage(lasts) => self.away_until = self.now + lasts.span(),
             What::Partition(count) => {
-                self.cut_off = (count as usize, ahead(self.now, CUT_OFF_FOR));
+                self.cut_off = (count as usize, self.now + CUT_OFF_FOR);
             }
             What::Load(times) => self.load = times.max(1),
         }
@@ -455,8 +442,8 @@ impl<'f> World<'f> {
         }
     }
 
-    fn broken(&self, what: &str) -> Broken {
-        Broken { at: self.now, what: what.to_owned() }
+    fn broken(&self, what: impl Display) -> anyhow::Error {
+        anyhow!("at {:?}: {what}", self.now)
     }
 }
 
@@ -475,5 +462,5 @@ fn member<const LEASES: usize>(
 ) -> Member<LEASES> {
     let name = Stream::Throttle(number).seed(seed) ^ u64::from(life);
     let alone = Quota::per_second(ALONE_PER_SECOND).expect("one is a count");
-    Member::new(name, alone, ahead(now, skew))
+    Member::new(name, alone, now + skew)
 }

@@ -13,12 +13,10 @@ pub struct Drawn {
     /// Its name: purpose, seed, family, and index in the family.
     pub name: String,
     pub family: Family,
-    /// What its figures are computed from.
     pub facts: Facts,
     text: Text,
 }
 
-/// What is known of a world in advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Whether clients request more than the limit all the time.
@@ -51,7 +49,6 @@ impl Drawn {
         self.text.with(hints)
     }
 
-    /// A one-line description.
     pub fn title(&self) -> &str {
         &self.text.title
     }
@@ -122,7 +119,6 @@ impl Dice {
         least * libm::pow((most / least).max(1.0), self.0.unit())
     }
 
-    /// A log-uniform integer.
     fn count(&mut self, least: u32, most: f64) -> u32 {
         let drawn = self.log(f64::from(least), most.max(f64::from(least)) + 1.0);
         whole(drawn.floor().min(most)).max(least)
@@ -153,7 +149,6 @@ const WIDTHS: [f64; 13] =
 /// A limit of this many simultaneous calls is practically no limit.
 const LARGEST_LIMIT: f64 = 12_000.0;
 
-/// Travel times.
 struct Way {
     /// The mean round trip, in seconds.
     trip: f64,
@@ -294,7 +289,6 @@ fn open(
     (text, Facts { saturated: false, ..facts })
 }
 
-/// A number with four digits.
 fn short(number: f64) -> f64 {
     let digits = libm::pow(10.0, 3.0 - number.log10().floor());
     (number * digits).round() / digits

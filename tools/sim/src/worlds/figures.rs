@@ -12,7 +12,6 @@ const NEVER: f64 = 0.002;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figure {
-    /// The number of worlds in which it applies.
     pub worlds: usize,
     pub median: f64,
     pub p90: f64,
@@ -62,7 +61,6 @@ pub struct Hurt {
     pub reason: &'static str,
     /// Throttled, unused, 1 − Jain and latency in milliseconds without hints.
     pub blind: [Option<f64>; 4],
-    /// The same with hints.
     pub told: [Option<f64>; 4],
     pub title: String,
 }
@@ -72,21 +70,16 @@ pub struct Hurt {
 pub struct Judged {
     pub law: String,
     pub hints: &'static str,
-    /// The number of worlds in which it hurt.
     pub hurt: usize,
     pub worlds: usize,
     /// In how many worlds a second run without hints, with another seed of the law, counts as hurt.
     pub by_chance: usize,
 }
 
-/// All figures of a set of worlds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// The families with each law and set of hints.
     pub rows: Vec<Row>,
-    /// How often each set of hints hurts each law.
     pub judged: Vec<Judged>,
-    /// The worlds in which a hint hurt.
     pub hurt: Vec<Hurt>,
 }
 

@@ -27,7 +27,6 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Development => "development",
@@ -38,17 +37,14 @@ impl Purpose {
 
 macro_rules! families {
     ($($(#[doc = $about:literal])+ $family:ident: $name:literal,)*) => {
-        /// A family of worlds.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum Family {
             $($(#[doc = $about])+ $family,)*
         }
 
         impl Family {
-            /// All of them.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$family),*];
 
-            /// Its name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$family => $name,)*
@@ -133,7 +129,6 @@ families! {
 }
 
 impl Family {
-    /// The family with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|family| family.name() == name)
     }
@@ -174,22 +169,17 @@ pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {
 /// A set of hints. Each includes the previous ones, except `Quota` and `Reset`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Hints {
-    /// Nothing.
     Blind,
-    /// `Retry-After`.
     RetryAfter,
-    /// `Retry-After` and the remaining calls.
     Remaining,
     /// Also the limit with its period.
     Quota,
     /// `Retry-After`, the remaining calls and the reset.
     Reset,
-    /// All of them.
     Everything,
 }
 
 impl Hints {
-    /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Blind,
         Self::RetryAfter,
@@ -199,7 +189,6 @@ impl Hints {
         Self::Everything,
     ];
 
-    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Blind => "none",
@@ -211,7 +200,6 @@ impl Hints {
         }
     }
 
-    /// The set with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|hints| hints.name() == name)
     }

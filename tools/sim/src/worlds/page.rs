@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::figures::{Judged, is_more};
 use super::{Family, Figure, Figures, Hints, Purpose, Row, Settings};
 
-/// The law whose hurt worlds are listed.
 pub(super) const OWN: &str = "adaptive";
 
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {

@@ -92,7 +92,6 @@ fn colour(law: &str) -> RGBColor {
     }
 }
 
-/// Draws the figures of all laws and hints.
 pub fn picture(figures: &Figures) -> anyhow::Result<String> {
     let mut svg = String::new();
     paint(figures, &mut svg)?;

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use indicatif::ProgressBar;
-use rayon::prelude::*;
 use tidegate::Instant;
 
 use super::{Drawn, Family, Hints, Score};
 use crate::chance::Stream;
 use crate::metric::share;
 use crate::place::{Place, outlook};
+use crate::runner::each;
 use crate::server::{Server, seconds};
 use crate::{Scenario, ScenarioError, World, controllers};
 
-/// What to run in each world.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub laws: Vec<String>,
@@ -33,7 +31,6 @@ const OBEDIENT: &str = "oracle-obedient";
 /// The offset of the laws' seeds in the second run without hints.
 const OTHER_DICE: u64 = 1_000_000;
 
-/// The scores of all worlds.
 #[derive(Debug, Default)]
 pub struct Results {
     /// The score by world (its index), law (its index in the settings) and hints.
@@ -46,7 +43,6 @@ pub struct Results {
     /// The score of the obedient oracle without a hint and with `Retry-After`, by world. Every
     /// client that obeys loses the same by the hint.
     pub obedient: BTreeMap<(usize, Hints), Score>,
-    /// The runs that violated a promise.
     pub failed: Vec<Failed>,
 }
 
@@ -58,7 +54,6 @@ pub struct Failed {
     pub why: String,
 }
 
-/// The purpose of a run.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum For {
     Score(usize, Hints),
@@ -68,11 +63,7 @@ enum For {
 }
 
 /// Runs everything in `settings`. The results do not depend on the number of cores.
-pub fn run(
-    worlds: &[Drawn],
-    settings: &Settings,
-    bar: &ProgressBar,
-) -> Result<Results, ScenarioError> {
+pub fn run(worlds: &[Drawn], settings: &Settings) -> Result<Results, ScenarioError> {
     let parse = |world: &Drawn, hints| {
         let file = world.file(hints);
         Scenario::parse(&world.text(hints), &file, &file)
@@ -84,25 +75,16 @@ pub fn run(
         .flat_map(|world| purposes(&worlds[world], settings).map(move |what| (world, what)))
         .flat_map(|(world, what)| (1..=settings.seeds).map(move |seed| (world, what, seed)))
         .collect();
-    bar.set_length(jobs.len() as u64);
-    let done: Vec<Result<Score, Failed>> = jobs
-        .par_iter()
-        .with_max_len(1)
-        .map(|&(world, what, seed)| {
-            let (law, hints, dice) = match what {
-                For::Score(law, hints) => (settings.laws[law].as_str(), hints, seed),
-                For::Again(law) => (settings.laws[law].as_str(), Hints::Blind, seed + OTHER_DICE),
-                For::Obedient(hints) => (OBEDIENT, hints, seed),
-                For::Least if worlds[world].family == Family::App => (HAMMER, Hints::Blind, seed),
-                For::Least => (ORACLE, Hints::Blind, seed),
-            };
-            let scenario = &scenarios[world][hints as usize];
-            let score = play(scenario, &worlds[world], law, (seed, dice));
-            bar.inc(1);
-            score
-        })
-        .collect();
-    bar.finish_and_clear();
+    let done = each(&jobs, |&(world, what, seed)| {
+        let (law, hints, dice) = match what {
+            For::Score(law, hints) => (settings.laws[law].as_str(), hints, seed),
+            For::Again(law) => (settings.laws[law].as_str(), Hints::Blind, seed + OTHER_DICE),
+            For::Obedient(hints) => (OBEDIENT, hints, seed),
+            For::Least if worlds[world].family == Family::App => (HAMMER, Hints::Blind, seed),
+            For::Least => (ORACLE, Hints::Blind, seed),
+        };
+        play(&scenarios[world][hints as usize], &worlds[world], law, (seed, dice))
+    });
     let mut results = Results::default();
     let per = settings.seeds as usize;
     for (jobs, done) in jobs.chunks(per).zip(done.chunks(per)) {

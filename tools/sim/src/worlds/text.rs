@@ -25,12 +25,10 @@ pub(super) struct Text {
     pub reset_form: &'static str,
     /// The value of each hint if it is false.
     pub lies: Option<[String; 4]>,
-    /// `[[clients]]` and what follows.
     pub clients: String,
 }
 
 impl Text {
-    /// The file of a server with these hints.
     pub fn with(&self, hints: Hints) -> String {
         let Self { title, end, bin, latency, world, server, limit, clients, .. } = self;
         let mut told = String::new();

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use tidegate_sim::controllers;
 use tidegate_sim::worlds::{self, Drawn, Family, Figures, Hints, Purpose, Settings};
-use tidegate_sim::{controllers, runner};
 
 #[derive(Args)]
 pub struct Worlds {
@@ -34,9 +34,6 @@ pub struct Worlds {
     /// Runs of each world
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1000))]
     runs: u64,
-    /// How many cores to use [default: all]
-    #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -77,11 +74,8 @@ impl Worlds {
         if let Some(directory) = &self.write {
             return write(&drawn, &sets, directory);
         }
-        if let Some(jobs) = self.jobs {
-            rayon::ThreadPoolBuilder::new().num_threads(jobs).build_global()?;
-        }
         let settings = Settings { laws: self.laws.clone(), hints: sets, seeds: self.runs };
-        let results = worlds::run(&drawn, &settings, &runner::late_progress_bar())?;
+        let results = worlds::run(&drawn, &settings)?;
         let figures = Figures::new(&drawn, &settings, &results);
         let page = worlds::page(purpose, self.seed, &settings, &figures);
         if let Some(directory) = &self.out {

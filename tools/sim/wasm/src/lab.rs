@@ -3,9 +3,9 @@
 use std::rc::Rc;
 
 use tidegate_sim::scenario::Clients;
-use tidegate_sim::{Scenario, World, controllers};
+use tidegate_sim::{Scenario, World};
 
-use crate::desk::{NO_LAW, NO_SCENARIO, Rejection};
+use crate::{NO_LAW, NO_SCENARIO, Rejection};
 
 /// Parses a scenario file, and rejects what would keep a page busy for too long.
 pub fn read(text: &[u8]) -> Result<Scenario, Rejection> {
@@ -57,8 +57,4 @@ pub fn world(
         let names = scenario.law_names().join(", ");
         Rejection(NO_LAW, format!("there is no law \"{law}\"; there are {names}"))
     })
-}
-
-pub fn laws() -> Vec<&'static str> {
-    controllers::names()
 }

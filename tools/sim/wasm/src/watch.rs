@@ -6,9 +6,7 @@ use tidegate::{Instant, Outcome, Span};
 use tidegate_sim::trace::{Step, What};
 use tidegate_sim::{Scenario, World};
 
-/// Collects the steps of a world for the next frame.
 pub struct Watch {
-    /// The calls served to each process.
     served: Vec<u32>,
     threads: Vec<Thread>,
     bin: Span,
@@ -74,12 +72,12 @@ impl Watch {
         self.ends += self.bin;
     }
 
-    /// Writes a frame, and clears what is reported once.
+    /// A frame. It clears what is reported once.
     ///
     /// It starts with the time, whether the world has ended, the server's level and rate, the first
     /// bin and the number of bins. Columns follow. Of bins: offered, served, throttled, calls sent and
     /// their total wait. Of processes: how long the next call waits, and calls served so far.
-    pub fn frame(&mut self, world: &World<Rc<Scenario>>, scenario: &Scenario, out: &mut Vec<f64>) {
+    pub fn frame(&mut self, world: &World<Rc<Scenario>>, scenario: &Scenario) -> Vec<f64> {
         let now = world.now();
         let width = self.bin.as_nanos();
         let whole = now.as_nanos() / width;
@@ -90,14 +88,14 @@ impl Watch {
             self.begin_bin();
         }
         let count = ended - self.first;
-        out.extend([
+        let mut out = vec![
             seconds(now.as_nanos()),
             f64::from(u8::from(world.is_over())),
             world.server().level(now),
             world.server().rate_at(now),
             self.first as f64,
             count as f64,
-        ]);
+        ];
 
         let (served, bad) = world.tally().bins();
         let range = self.first..ended;
@@ -120,6 +118,7 @@ impl Watch {
             }
         }
         out.extend(self.served.iter().copied().map(f64::from));
+        out
     }
 }
 
