@@ -178,7 +178,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
             "forget" => {
                 let calls: u16 = small(argument(2)?)?;
                 self.gate.forget(calls);
-                (0..calls).for_each(|_| drop(self.permits.pop_first()));
+                for _ in 0..calls {
+                    self.permits.pop_first();
+                }
             }
             "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,

@@ -12,8 +12,10 @@ fn core_gives_the_answers_of_the_oracle() {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "jsonl") {
-            let vectors = fs::read_to_string(path).unwrap();
-            played += vectors.lines().map(|line| play(line).unwrap()).count();
+            for line in fs::read_to_string(path).unwrap().lines() {
+                play(line).unwrap();
+                played += 1;
+            }
         }
     }
     assert!(played > 1000, "only {played} vectors");
