@@ -56,7 +56,7 @@ class Sample:
 
 class Limit:
     def __init__(self, config, now):
-        self.config, self.law, self.pacing = config, law_of(config, now), Pacing(now)
+        self.law, self.pacing = law_of(config, now), Pacing(now)
         self.rate_limited = False
         self.cuts = self.began = 0  # Cuts, and those before this law.
         self.usual = 0  # The mean cost of calls without a stated cost, with 4 fractional bits; 0 if unknown.
@@ -346,8 +346,8 @@ class Controller:
         ceiling = policy["cooldown"][0]
         latest = within(now + ceiling) if ceiling < self.policy["cooldown"][0] else END
         for index, config in enumerate(policy["laws"]):
-            if self.limits[index].config != config:
-                old, new = self.limits[index], Limit(config, now)
+            old, new = self.limits[index], Limit(config, now)
+            if old.law.settings() != new.law.settings():
                 old.pacing.follow(now, old.law.quota(), new.law.quota())
                 new.cuts = new.began = (old.cuts + 1) % 2**16
                 new.pacing, new.usual = old.pacing, old.usual
@@ -366,17 +366,17 @@ class Controller:
 
     def record(self, now):
         def write(out):
-            out.instant(self.cooldown.until)
+            out.put("instant", self.cooldown.until)
             saved = self.retry_budget.saved if self.retry_budget else 0
             out.variant(
-                9, self.retry_budget is not None, lambda out: out.u64(saved) if self.retry_budget else None
+                9, self.retry_budget is not None, lambda out: out.put("u64", saved) if self.retry_budget else None
             )
             for limit in self.limits:
                 limit.pacing.write(out)
-                out.u8(limit.rate_limited)
+                out.put("u8", limit.rate_limited)
                 out.variant(LAW_BYTES, limit.law.TAG, limit.law.write)
             for limit in self.limits[1:]:
-                out.u32(limit.usual)
+                out.put("u32", limit.usual)
 
         return record.seal(len(self.limits), write, now)
 
@@ -386,14 +386,14 @@ class Controller:
         length = 2 + GATES_BYTES + len(made.limits) * (PACING_BYTES + LAW_BYTES)
         length += 4 * (len(made.limits) - 1) + 4
         source = record.unseal(data, len(made.limits), length, now, away)
-        made.cooldown.until = source.instant()
-        saved = source.variant(9, {0: lambda source: None, 1: lambda source: source.u64()})
+        made.cooldown.until = source.get("instant")
+        saved = source.variant(9, {0: lambda source: None, 1: lambda source: source.get("u64")})
         if made.retry_budget and saved is not None:
             made.retry_budget.saved = min(saved, made.retry_budget.most)
         for limit in made.limits:
             limit.pacing.read(source)
-            limit.rate_limited = source.flag()
+            limit.rate_limited = source.get("flag")
             source.variant(LAW_BYTES, {limit.law.TAG: limit.law.read})
         for limit in made.limits[1:]:
-            limit.usual = source.u32()
+            limit.usual = source.get("u32")
         return made

@@ -6,15 +6,14 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
-from families import adaptive, bodies, gates, laws, queues, schedules, signals
+from families import adaptive, bodies, clients, policies, queues, signals
 from laws import LAWS
 from script import line
 
 FILES = {
-    "gates": gates.vectors,
-    "schedules": schedules.vectors,
-    **{name: laws.of(name) for name, law in LAWS.items() if law.SITUATIONS},
     "adaptive": adaptive.vectors,
+    **{f"clients-{name}": clients.of(name) for name in LAWS},
+    "policies": policies.vectors,
     "queues": queues.vectors,
     "http": signals.http,
     "codes": signals.codes,

@@ -64,7 +64,8 @@ class Pacing:
             return
         calls, part = divmod(max(0, self.paid - now), old.interval)
         part = min(part + max(0, new.interval - old.interval) * (part > 0), new.interval)
-        self.pay(now + max(0, part + (calls + new.burst - old.burst) * new.interval))
+        ahead = within(now + part + calls * new.interval, LAST)
+        self.pay(max(now, ahead + (new.burst - old.burst) * new.interval))
 
     def correct(self, now, charged, used, quota):
         """A refund ends at the whole burst. A debt is paid within a day."""
@@ -91,8 +92,8 @@ class Pacing:
         self.cooldown = max(self.cooldown, min(now + span, LAST))
 
     def write(self, out):
-        out.instant(self.paid)
-        out.instant(self.cooldown)
+        out.put("instant", self.paid)
+        out.put("instant", self.cooldown)
 
     def read(self, source):
-        self.paid, self.cooldown = source.instant(), source.instant()
+        self.paid, self.cooldown = source.get("instant"), source.get("instant")

@@ -47,8 +47,8 @@ def reply_of(told, limits):
 
 
 class Script:
-    def __init__(self, name, flags, policy, seed=7, now=0):
-        self.name, self.flags, self.policy, self.seed, self.start = name, flags, policy, seed, now
+    def __init__(self, name, policy, seed=7, now=0):
+        self.name, self.policy, self.seed, self.start = name, policy, seed, now
         self.events, self.described, self.told = [], {}, policy
         whole = policies.whole(policy)
         assert policies.wrong(whole) is None, f"{name}: {policies.wrong(whole)}"
@@ -89,6 +89,13 @@ class Script:
         self.outs.remove(permit)
         self.gate.settle(self.now, permit, reply_of(reply, self.limits))
         self.note("settle", self.now, permit, reply)
+
+    def settles(self, count, reply):
+        """Settles this many of the calls that are out, or all, from the oldest on."""
+        settled, self.outs = self.outs[:count], self.outs[count:]
+        for permit in settled:
+            self.gate.settle(self.now, permit, reply_of(reply, self.limits))
+        self.note("settles", self.now, reply, len(settled))
 
     def stream(self, reply, then, used):
         """The call that has been out longest is answered now, and says at the end what it used."""
@@ -239,7 +246,6 @@ class Script:
         return {
             "name": self.name,
             "kind": "controller",
-            "flags": self.flags,
             "policy": self.policy,
             "seed": self.seed,
             "now": self.start,

@@ -157,10 +157,10 @@ class Step:
         self.draws = int("word" in known)
 
 
-def step(name, draw=None):
-    """Registers a model. `draw` generates arguments; without it there is one result. If core
-    draws at random, the model takes a last argument `word`, the drawn word, which core returns
-    first. (A model that takes the generator draws by itself.)"""
+def step(name, draw):
+    """Registers a model. `draw` generates arguments. If core draws at random, the model takes a last
+    argument `word`, the drawn word, which core returns first. (A model that takes the generator draws
+    by itself.)"""
 
     def register(model):
         STEPS.append(Step(name, model, draw))

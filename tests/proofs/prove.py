@@ -8,7 +8,6 @@ python prove.py --models                       # only compares the models with c
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import subprocess
@@ -22,58 +21,44 @@ import lemmas  # noqa: F401  (they register themselves)
 from dice import Dice
 from lemma import LEMMAS, STEPS
 
-FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def program():
-    """Core's steps, built from this source tree."""
-    build = ["cargo", "build", "--quiet", "--package", "tidegate-steps", "--message-format", "json"]
-    built = subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        sys.exit(
-            "prove.py: the steps do not build; run `cargo build -p tidegate-steps`."
-        )
-    messages = (json.loads(line) for line in built.stdout.splitlines())
-    return [message["executable"] for message in messages if message.get("executable")][-1]
-
-
-def plain(answer):
-    return [int(number) for number in (answer if isinstance(answer, tuple) else (answer,))]
-
-
-def ask(core, lines):
-    asked = subprocess.run([core], input="\n".join(lines) + "\n", capture_output=True, text=True)
+def ask(lines):
+    """What core's steps return, built from this source tree."""
+    run = ["cargo", "run", "--quiet", "--package", "tidegate-steps"]
+    asked = subprocess.run(run, cwd=ROOT, input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True)
     if asked.returncode:
-        sys.exit(f"prove.py: the steps failed: {asked.stderr.strip()}")
+        sys.exit("prove.py: the steps do not build or failed; run `cargo build -p tidegate-steps`.")
     return [[int(word) for word in line.split()] for line in asked.stdout.splitlines()]
 
 
-def compare(core, step, tries, seed):
-    """The first difference between the model and core, if there is one."""
-    dice = Dice(f"{step.name} {seed}")
-    asked = [step.draw(dice) for _ in range(tries)] if step.draw else [[]]
-    hinted = ask(core, [" ".join(map(str, [step.name, *numbers])) for numbers in asked])
-    for numbers, core_says in zip(asked, hinted, strict=True):
-        # For a random step, core returns the drawn word first.
-        words = core_says[: step.draws]
-        model_says = plain(step.model(*numbers, *words))
-        core_says = core_says[step.draws :]
-        if model_says != core_says:
-            return f"{step.name} {numbers}: core returns {core_says}, the model {model_says}"
-    return None
+def difference(step, numbers, core_says):
+    """How the model and core differ. `None` if they are alike."""
+    # For a random step, core returns the drawn word first.
+    words, core_says = core_says[: step.draws], core_says[step.draws :]
+    answer = step.model(*numbers, *words)
+    model_says = [int(number) for number in (answer if isinstance(answer, tuple) else (answer,))]
+    if model_says == core_says:
+        return None
+    return f"{step.name} {numbers}: core returns {core_says}, the model {model_says}"
 
 
-def compare_all(core, most, seed, tell):
-    rows = []
+def compare_all(tries, seed):
+    """Prints the first difference of each model. Whether there is none."""
+    asked = []
     for step in STEPS:
-        since, tries = time.monotonic(), most if step.draw else 1
-        differs = compare(core, step, tries, seed)
-        rows.append({"step": step.name, "tries": tries, "differs": differs})
-        tell(f"{step.name:<16} {tries:>6} {'differs' if differs else 'alike':<8} {seconds(since)}")
-        if differs:
-            tell(f"    {differs}")
-    return rows
+        dice = Dice(f"{step.name} {seed}")
+        asked += [(step, step.draw(dice)) for _ in range(tries)]
+    answers = ask([" ".join(map(str, [step.name, *numbers])) for step, numbers in asked])
+    differs = {}
+    for (step, numbers), core_says in zip(asked, answers, strict=True):
+        if found := difference(step, numbers, core_says):
+            differs.setdefault(step.name, found)
+    for found in differs.values():
+        print(found)
+    print(f"{len(STEPS) - len(differs)} of {len(STEPS)} models agree with core", flush=True)
+    return not differs
 
 
 def solve(job):
@@ -83,34 +68,20 @@ def solve(job):
     return index, answer, why, time.monotonic() - since
 
 
-def prove_all(wrong, seed, tell):
-    expected = "refuted" if wrong else "proved"
-    rows = []
+def prove_all(wrong, seed):
+    expected, good = "refuted" if wrong else "proved", 0
+    wide = max(len(lemma.name) for lemma in LEMMAS)
     # A process for each lemma: what a solver has solved before changes how it searches.
     with multiprocessing.Pool(min(2, os.cpu_count() or 1), maxtasksperchild=1) as pool:
         jobs = [(index, wrong, seed) for index in range(len(LEMMAS))]
         for index, answer, why, took in pool.imap(solve, jobs):
             lemma = LEMMAS[index]
-            good = answer == expected
-            row = {"lemma": lemma.name, "place": lemma.place, "says": lemma.says}
-            rows.append(
-                {**row, "answer": answer, "why": why, "good": good, "seconds": round(took, 2)}
-            )
-            tell(line(lemma.name, lemma.place, answer, f"{took:5.1f} s"))
-            if not good:
-                tell(f"    {lemma.says}\n    it should be {expected}: {why}")
-    return rows
-
-
-def line(name, place, answer, took):
-    """A line of the table of lemmas."""
-    wide = max(len(lemma.name) for lemma in LEMMAS)
-    places = max(len(lemma.place) for lemma in LEMMAS)
-    return f"{name:<{wide}}  {place:<{places}}  {answer:<8} {took}".rstrip()
-
-
-def seconds(since):
-    return f"{time.monotonic() - since:5.1f} s"
+            print(f"{lemma.name:<{wide}}  {lemma.place}  {answer} {took:.1f} s", flush=True)
+            good += answer == expected
+            if answer != expected:
+                print(f"    {lemma.says}\n    it should be {expected}: {why}")
+    print(f"{good} of {len(LEMMAS)} {'wrong variants refuted' if wrong else 'lemmas proved'}")
+    return good == len(LEMMAS)
 
 
 def main():
@@ -120,34 +91,13 @@ def main():
     read.add_argument("--mutate", action="store_true", help="refute the wrong variant of each lemma")
     read.add_argument("--tries", type=int, default=1000, help="comparisons per step")
     read.add_argument("--seed", type=int, default=0, help="the seed of the comparisons")
-    read.add_argument("--json", action="store_true", help="print a JSON object")
     options = read.parse_args()
-
-    def tell(line):
-        print(line, file=sys.stderr if options.json else sys.stdout, flush=True)
-
-    since = time.monotonic()
-    compared, proved = [], []
+    good = True
     if not (options.mutate or options.lemmas):
-        tell(f"{'model':<16} {'tries':>6} {'and core':<8}")
-        compared = compare_all(program(), options.tries, options.seed, tell)
+        good &= compare_all(options.tries, options.seed)
     if not options.models:
-        tell("\n" + line("wrong variant of" if options.mutate else "lemma", "of core/src", "", ""))
-        proved = prove_all(options.mutate, options.seed, tell)
-    if not compared and not proved:
-        sys.exit("prove.py: nothing was checked.")
-    failed = [row for row in compared if row["differs"]] + [
-        row for row in proved if not row["good"]
-    ]
-    if options.json:
-        print(json.dumps({"models": compared, "lemmas": proved, "failed": len(failed)}, indent=1))
-    what = "wrong variants refuted" if options.mutate else "lemmas proved"
-    good = sum(row["good"] for row in proved)
-    alike = sum(not row["differs"] for row in compared)
-    said = [f"{alike} of {len(compared)} models agree with core"] if compared else []
-    said += [f"{good} of {len(proved)} {what}"] if proved else []
-    tell(f"\n{'; '.join(said)} ({seconds(since).strip()})")
-    return 1 if failed else 0
+        good &= prove_all(options.mutate, options.seed)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

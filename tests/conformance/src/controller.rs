@@ -10,11 +10,12 @@ use alloc::vec::Vec;
 use serde_json::{Value, json};
 use tidegate::gate::{Gate, Permit};
 use tidegate::law::AnyLaw;
-use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Reason, Reply, Span, Stats};
+use tidegate::{Call, Controller, Decision, Instant, Reason, Reply, Span, Stats};
 
-use crate::policy::{concurrency, laws, policy};
+use crate::policy::{laws, policy, positive};
 use crate::value::{
-    Read, at, field, flag, given, instant, list, number, object, same, small, span, spelt, text,
+    Read, at, each, field, given, hint, instant, list, number, outcome, same, small, span, spelt,
+    text,
 };
 use crate::{Played, Vector};
 
@@ -68,9 +69,7 @@ impl<const LIMITS: usize> Play<LIMITS> {
         let argument = |place| at(event, place);
         let verb = text(argument(0)?)?;
         if verb == "call" {
-            let costs = list(argument(2)?)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
-            let costs = costs.try_into().map_err(|_| "expected one cost per limit")?;
-            let mut call = Call::of(costs);
+            let mut call = Call::of(each(argument(2)?, small)?);
             if let Some(deadline) = given(argument(3)?, instant)? {
                 call = call.deadline(deadline);
             }
@@ -99,12 +98,12 @@ impl<const LIMITS: usize> Play<LIMITS> {
             }
             "poll" => {
                 let call = *self.call(argument(2)?)?;
-                same("the answer", argument(3)?, &self.poll(now, &call)?)?;
+                same("the answer", argument(3)?, &self.poll(now, &call))?;
             }
             "polls" => {
                 let (call, before) = (*self.call(argument(2)?)?, self.admitted);
                 let answer = loop {
-                    let answer = self.poll(now, &call)?;
+                    let answer = self.poll(now, &call);
                     if at(&answer, 0)? != "admit" {
                         break answer;
                     }
@@ -120,15 +119,20 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let permit = self.permits.remove(&number(argument(2)?)?).ok_or("unknown permit")?;
                 self.gate.settle(now, permit, reply(argument(3)?)?);
             }
+            "settles" => {
+                let reply = reply(argument(2)?)?;
+                for _ in 0..number(argument(3)?)? {
+                    let (_, permit) = self.permits.pop_first().ok_or("no permit")?;
+                    self.gate.settle(now, permit, reply);
+                }
+            }
             "stream" => {
                 let permit = number(argument(2)?)?;
                 let mut permit = self.permits.remove(&permit).ok_or("unknown permit")?;
                 self.gate.learn(now, &mut permit, reply(argument(3)?)?);
                 now = instant(argument(4)?)?;
-                let used = list(argument(5)?)?.iter().map(|used| small(used).map(Some));
-                let used = used.collect::<Read<Vec<_>>>()?;
-                let used = used.try_into().map_err(|_| "expected one cost per limit")?;
-                self.gate.correct(now, &mut permit, used);
+                let used: [u32; LIMITS] = each(argument(5)?, small)?;
+                self.gate.correct(now, &mut permit, used.map(Some));
                 self.gate.release(permit);
             }
             "retry" => {
@@ -170,8 +174,14 @@ impl<const LIMITS: usize> Play<LIMITS> {
                 let answer = json!([spelt(call.not_before().as_nanos()), call.attempt()]);
                 same("the latest attempt", argument(6)?, &answer)?;
             }
-            "concurrency" => self.gate.set_concurrency(concurrency(argument(2)?)?),
-            "forget" => self.gate.forget(small(argument(2)?)?),
+            "concurrency" => self.gate.set_concurrency(positive(argument(2)?)?),
+            "forget" => {
+                let calls: u16 = small(argument(2)?)?;
+                self.gate.forget(calls);
+                for _ in 0..calls {
+                    self.permits.pop_first();
+                }
+            }
             "policy" => self.set_policy(now, argument(2)?)?,
             "save" => self.saved = self.record(now)?,
             "restore" => {
@@ -264,10 +274,9 @@ impl<const LIMITS: usize> Play<LIMITS> {
         (admitted, now)
     }
 
-    /// The answer to a poll, which must be that of a check before it.
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Read<Value> {
-        let pure = decision(&self.gate, now, call);
-        let answer = match self.gate.poll(now, call) {
+    /// The answer to a poll.
+    fn poll(&mut self, now: Instant, call: &Call<LIMITS>) -> Value {
+        match self.gate.poll(now, call) {
             Decision::Admit(permit) => {
                 let number = self.admitted;
                 self.admitted += 1;
@@ -277,10 +286,12 @@ impl<const LIMITS: usize> Play<LIMITS> {
             Decision::Wait(until) => json!(["wait", spelt(until.as_nanos())]),
             Decision::Full => json!(["full"]),
             Decision::Reject(Reason::Late(until)) => json!(["late", spelt(until.as_nanos())]),
-            Decision::Reject(reason) => json!([rejection(reason)]),
-        };
-        same("the answer of a check", at(&answer, 0)?, &pure)?;
-        Ok(answer)
+            Decision::Reject(Reason::OverLimit) => json!(["over-limit"]),
+            Decision::Reject(Reason::RetryBudget) => json!(["retry_budget"]),
+            Decision::Reject(Reason::TooBig) => json!(["too-big"]),
+            Decision::Reject(Reason::Never) => json!(["never"]),
+            Decision::Reject(_) => json!(["another"]),
+        }
     }
 
     fn call(&self, name: &Value) -> Read<&Call<LIMITS>> {
@@ -291,32 +302,6 @@ impl<const LIMITS: usize> Play<LIMITS> {
         let mut record = vec![0; Self::BYTES];
         let written = self.gate.snapshot(now, &mut record);
         written.map(|_| record).map_err(|error| format!("{error}"))
-    }
-}
-
-/// The decision of `check`, which must agree with `poll`.
-fn decision<const LIMITS: usize>(
-    gate: &Controller<AnyLaw, LIMITS>,
-    now: Instant,
-    call: &Call<LIMITS>,
-) -> Value {
-    use tidegate::Verdict;
-    Value::from(match gate.check(now, call) {
-        Verdict::Admit => "admit",
-        Verdict::Wait(_) => "wait",
-        Verdict::Full => "full",
-        Verdict::Reject(reason) => rejection(reason),
-    })
-}
-
-fn rejection(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Late(_) => "late",
-        Reason::OverLimit => "over-limit",
-        Reason::RetryBudget => "retry_budget",
-        Reason::TooBig => "too-big",
-        Reason::Never => "never",
-        _ => "another",
     }
 }
 
@@ -343,44 +328,11 @@ fn reply<const LIMITS: usize>(value: &Value) -> Read<Reply<LIMITS>> {
     }
     let outcome = outcome(field(value, "outcome")?)?;
     let reply: Reply<LIMITS> = match value.get("hints") {
-        Some(hints) => {
-            let hints = list(hints)?.iter().map(hint).collect::<Read<Vec<_>>>()?;
-            Reply::about(outcome, hints.try_into().map_err(|_| "expected one hint per limit")?)
-        }
+        Some(hints) => Reply::about(outcome, each(hints, hint)?),
         None => outcome.with(hint(value)?),
     };
     let Some(used) = value.get("used") else { return Ok(reply) };
-    let used = list(used)?.iter().map(small).collect::<Read<Vec<u32>>>()?;
-    Ok(reply.using(used.try_into().map_err(|_| "expected one cost per limit")?))
-}
-
-fn outcome(value: &Value) -> Read<Outcome> {
-    Ok(match text(value)? {
-        "ok" => Outcome::Ok,
-        "throttled" => Outcome::Throttled,
-        "busy" => Outcome::Busy,
-        "failed" => Outcome::Failed,
-        "abandoned" => Outcome::Abandoned,
-        "exhausted" => Outcome::Exhausted,
-        other => return Err(format!("unknown outcome `{other}`")),
-    })
-}
-
-fn hint(value: &Value) -> Read<Hint> {
-    let mut hint = Hint::NONE;
-    for (key, value) in object(value)? {
-        match &**key {
-            "after" => hint.retry_after = given(value, span)?,
-            "left" => hint.remaining = given(value, number)?,
-            "reset" => hint.reset = given(value, span)?,
-            "limit" => hint.limit = given(value, number)?,
-            "period" => hint.period = given(value, span)?,
-            "no_retry" => hint.no_retry = flag(value)?,
-            "concurrency" => hint.concurrency = flag(value)?,
-            _ => {}
-        }
-    }
-    Ok(hint)
+    Ok(reply.using(each(used, small)?))
 }
 
 fn stats(stats: &Stats) -> Value {

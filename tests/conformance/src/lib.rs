@@ -7,9 +7,7 @@
 extern crate alloc;
 
 mod controller;
-mod pacing;
 mod policy;
-mod schedule;
 mod signal;
 mod value;
 
@@ -62,10 +60,6 @@ pub fn play(line: &str) -> Played {
     let played = match field(fields, "kind").and_then(text)? {
         "controller" => controller::play(&vector),
         "policy" => policy::play(fields),
-        "pacing" => pacing::play(&vector),
-        "backoff" => schedule::backoff(fields),
-        "chance" => schedule::chance(fields),
-        "ticks" => schedule::ticks(fields),
         "http" => signal::http(fields),
         "grpc" => signal::grpc(fields),
         "mqtt" => signal::mqtt(fields),

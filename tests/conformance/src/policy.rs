@@ -1,10 +1,9 @@
 //! Policies as written in vectors. Missing settings have their defaults.
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Debug;
-use core::num::NonZeroU16;
+use core::num::NonZeroU64;
 
 use serde_json::Value;
 use tidegate::backoff::{Backoff, Growth, Jitter};
@@ -18,7 +17,7 @@ use tidegate::{Policy, Quota, Ratio};
 
 use crate::Played;
 use crate::value::{
-    Read, at, field, flag, given, list, number, object, ratio, same, small, span, text,
+    Read, at, each, field, flag, given, list, number, object, ratio, same, small, span, text,
 };
 
 pub(crate) fn laws(value: &Value) -> Read<usize> {
@@ -32,10 +31,10 @@ pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, 
         policy = match &**key {
             "cooldown" => policy
                 .cooldown(made(CooldownPolicy::new(span(at(value, 0)?)?, ratio(at(value, 1)?)?))?),
-            "concurrency" => policy.concurrency(concurrency(value)?),
+            "concurrency" => policy.concurrency(positive(value)?),
             "retry_budget" => policy.retry_budget(given(value, retry_budget)?),
             "backoff" => policy.backoff(given(value, backoff)?),
-            "attempts" => policy.attempts(given(value, small::<u16>)?.and_then(NonZeroU16::new)),
+            "attempts" => policy.attempts(given(value, positive)?),
             "elapsed" => policy.elapsed(given(value, span)?),
             _ => policy,
         };
@@ -45,9 +44,7 @@ pub(crate) fn policy<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, 
 
 fn named<const LIMITS: usize>(value: &Value) -> Read<Policy<AnyLaw, LIMITS>> {
     let Some(name) = value.get("named") else {
-        let laws = list(field(value, "laws")?)?.iter().map(law).collect::<Read<Vec<_>>>()?;
-        let laws = laws.try_into().map_err(|_| String::from("expected as many laws as limits"))?;
-        return Ok(Policy::of(laws));
+        return Ok(Policy::of(each(field(value, "laws")?, law)?));
     };
     let named = policy_of(text(name)?)?;
     Ok(named.limits([law_of(named); LIMITS]))
@@ -67,16 +64,12 @@ fn made<T, E: Debug>(result: Result<T, E>) -> Read<T> {
     result.map_err(|error| format!("{error:?}"))
 }
 
-pub(crate) fn concurrency(limit: &Value) -> Read<NonZeroU16> {
-    NonZeroU16::new(small(limit)?).ok_or_else(|| String::from("a concurrency limit of 0"))
-}
-
 fn retry_budget(value: &Value) -> Read<RetryBudgetPolicy> {
     made(RetryBudgetPolicy::new(ratio(at(value, 0)?)?, small(at(value, 1)?)?))
 }
 
 /// `[growth, jitter, base, most]`.
-pub(crate) fn backoff(value: &Value) -> Read<Backoff> {
+fn backoff(value: &Value) -> Read<Backoff> {
     let growth = match at(value, 0)?.as_str() {
         Some("constant") => Growth::Constant,
         Some("linear") => Growth::Linear,
@@ -98,7 +91,7 @@ fn behind(value: &Value) -> Read<Ratio> {
 }
 
 /// `[count, period]` or `[count, period, burst]`.
-pub(crate) fn quota(value: &Value) -> Read<Quota> {
+fn quota(value: &Value) -> Read<Quota> {
     let quota = made(Quota::per(number(at(value, 0)?)?, span(at(value, 1)?)?))?;
     match value.get(2) {
         Some(burst) => made(quota.with_burst(small(burst)?)),
@@ -127,25 +120,31 @@ fn law(value: &Value) -> Read<AnyLaw> {
     })
 }
 
+/// Sets the fields of a configuration that the vector has.
+macro_rules! set {
+    ($config:ident, $value:ident, $($field:ident: $read:expr),*) => {
+        for (key, value) in object($value)? {
+            match &**key {
+                $(stringify!($field) => $config.$field = $read(value)?,)*
+                _ => {}
+            }
+        }
+    };
+}
+
+pub(crate) fn positive<T: TryFrom<NonZeroU64>>(value: &Value) -> Read<T> {
+    let positive = NonZeroU64::new(number(value)?).and_then(|number| number.try_into().ok());
+    positive.ok_or_else(|| format!("{value} is zero or too large"))
+}
+
 fn aimd(value: &Value) -> Read<Aimd> {
     let mut config = AimdConfig::DEFAULT;
-    for (key, value) in object(value)? {
-        match &**key {
-            "start" => config.start = quota(value)?,
-            "floor" => config.floor = quota(value)?,
-            "ceiling" => config.ceiling = quota(value)?,
-            "step" => config.step = quota(value)?,
-            "every" => config.every = small(value)?,
-            "keep" => config.keep = ratio(value)?,
-            "cooldown" => {
-                config.cooldown = given(value, |value| {
-                    let (base, most) = (span(at(value, 0)?)?, span(at(value, 1)?)?);
-                    Ok(AimdCooldown { base, most, discount: small(at(value, 2)?)? })
-                })?;
-            }
-            _ => {}
-        }
-    }
+    let cooldown = |value: &Value| {
+        let (base, most) = (span(at(value, 0)?)?, span(at(value, 1)?)?);
+        Ok(AimdCooldown { base, most, discount: small(at(value, 2)?)? })
+    };
+    set!(config, value, start: quota, floor: quota, ceiling: quota, step: quota, every: small,
+        keep: ratio, cooldown: |value| given(value, cooldown));
     made(Aimd::new(config))
 }
 
@@ -153,7 +152,7 @@ fn tchannel(value: &Value) -> Read<Tchannel> {
     let mut config = TchannelConfig::DEFAULT;
     for (key, value) in object(value)? {
         match (&**key, value.as_str()) {
-            ("most", _) => config.most = small::<u32>(value)?.try_into().map_err(|_| "no most")?,
+            ("most", _) => config.most = positive(value)?,
             ("rate", _) => config.recovery = Recovery::Rate(small(value)?),
             ("value", _) => config.recovery = Recovery::Value(small(value)?),
             ("over", Some("reject")) => config.over = Over::Reject,
@@ -165,60 +164,31 @@ fn tchannel(value: &Value) -> Read<Tchannel> {
 
 fn aimd_concurrency(value: &Value) -> Read<AimdConcurrency> {
     let mut config = AimdConcurrencyConfig::DEFAULT;
-    for (key, value) in object(value)? {
-        match &**key {
-            "start" => config.start = small::<u16>(value)?.try_into().map_err(|_| "no start")?,
-            "most" => config.most = small::<u16>(value)?.try_into().map_err(|_| "no most")?,
-            "keep" => config.keep = ratio(value)?,
-            _ => {}
-        }
-    }
+    set!(config, value, start: positive, most: positive, keep: ratio);
     made(AimdConcurrency::new(config))
+}
+
+fn strategy(value: &Value) -> Read<Strategy> {
+    Ok(match value.as_str() {
+        Some("exponential") => Strategy::Exponential,
+        Some("proportional") => Strategy::Proportional,
+        Some("remaining") => Strategy::Remaining,
+        _ => Strategy::Gradual(span(at(value, 1)?)?),
+    })
 }
 
 fn heroku(value: &Value) -> Read<Heroku> {
     let mut config = HerokuConfig::default();
-    for (key, value) in object(value)? {
-        match &**key {
-            "strategy" => {
-                config.strategy = match value.as_str() {
-                    Some("exponential") => Strategy::Exponential,
-                    Some("proportional") => Strategy::Proportional,
-                    Some("remaining") => Strategy::Remaining,
-                    _ => Strategy::Gradual(span(at(value, 1)?)?),
-                }
-            }
-            "start" => config.start = span(value)?,
-            "add" => config.add = span(value)?,
-            "times" => config.times = ratio(value)?,
-            "floor" => config.floor = span(value)?,
-            "divisor" => {
-                config.divisor = small::<u32>(value)?.try_into().map_err(|_| "no divisor")?
-            }
-            "jitter" => config.jitter = ratio(value)?,
-            "spare_first" => config.spare_first = flag(value)?,
-            "once_per_event" => config.once_per_event = flag(value)?,
-            "calm" => config.calm = given(value, span)?,
-            _ => {}
-        }
-    }
+    set!(config, value, strategy: strategy, start: span, add: span, times: ratio, floor: span,
+        divisor: positive, jitter: ratio, spare_first: flag, once_per_event: flag,
+        calm: |value| given(value, span));
     made(Heroku::new(config))
 }
 
 fn autosleeper(value: &Value) -> Read<Autosleeper> {
     let mut config = AutosleeperConfig::DEFAULT;
-    for (key, value) in object(value)? {
-        match &**key {
-            "initial" => config.initial = span(value)?,
-            "most" => config.most = span(value)?,
-            "up" => config.up = ratio(value)?,
-            "down" => config.down = ratio(value)?,
-            "threshold" => config.threshold = small(value)?,
-            "spread" => config.spread = ratio(value)?,
-            "most_spread" => config.most_spread = span(value)?,
-            _ => {}
-        }
-    }
+    set!(config, value, initial: span, most: span, up: ratio, down: ratio, threshold: small,
+        spread: ratio, most_spread: span);
     made(Autosleeper::new(config))
 }
 

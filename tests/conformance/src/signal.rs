@@ -4,14 +4,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tidegate::signal::body::Body;
-use tidegate::signal::http::{Limit, Reading, Unit};
+use tidegate::signal::http::{Reading, Unit};
 use tidegate::signal::{aws, coap, grpc, mqtt};
-use tidegate::{Hint, Outcome, Reply, Span};
+use tidegate::{Hint, Reply};
 
 use crate::Played;
-use crate::value::{Read, at, field, given, list, same, small, span, spelt, text};
+use crate::value::{Read, at, field, given, hint, list, outcome, same, small, span, text};
 
 pub(crate) fn http(vector: &Value) -> Played {
     let mut reading = Reading::new(small(field(vector, "status")?)?);
@@ -20,11 +20,12 @@ pub(crate) fn http(vector: &Value) -> Played {
         reading.header(bytes(at(header, 0)?)?, bytes(at(header, 1)?)?);
     }
     let answer = reading.finish(given(field(vector, "clock")?, span)?);
-    same("the outcome", field(vector, "outcome")?, &outcome(answer.outcome))?;
-    same("the hint", field(vector, "hint")?, &hint(&answer.hint))?;
-    let limits: Vec<Value> = answer.limits().map(limit).collect();
-    same("the limits", field(vector, "limits")?, &Value::from(limits))?;
-    same("the number of ignored headers", field(vector, "ignored")?, &Value::from(answer.ignored))?;
+    same("the outcome", &outcome(field(vector, "outcome")?)?, &answer.outcome)?;
+    same("the hint", &hint(field(vector, "hint")?)?, &answer.hint)?;
+    let limits = list(field(vector, "limits")?)?.iter().map(limit).collect::<Read<Vec<_>>>()?;
+    let said = answer.limits().map(|limit| (unit(limit.unit), limit.hint, limit.cost));
+    same("the limits", &limits, &said.collect())?;
+    same("the number of ignored headers", &small(field(vector, "ignored")?)?, &answer.ignored)?;
     Ok(headers.len().max(1))
 }
 
@@ -37,20 +38,19 @@ pub(crate) fn grpc(vector: &Value) -> Played {
 pub(crate) fn coap(vector: &Value) -> Played {
     let option = given(field(vector, "option")?, bytes)?;
     let age = option.as_deref().and_then(coap::max_age);
-    let expected = field(vector, "age")?;
-    same("the age", expected, &age.map_or(Value::Null, Value::from))?;
+    same("the age", &given(field(vector, "age")?, small)?, &age)?;
     let reply: Reply = coap::reply(small(field(vector, "code")?)?, age);
     answer(vector, &reply)
 }
 
 pub(crate) fn mqtt(vector: &Value) -> Played {
     let said = mqtt::outcome(small(field(vector, "code")?)?);
-    same("the outcome", field(vector, "outcome")?, &outcome(said)).map(|()| 1)
+    same("the outcome", &outcome(field(vector, "outcome")?)?, &said).map(|()| 1)
 }
 
 pub(crate) fn aws(vector: &Value) -> Played {
-    let said = aws::outcome(bytes(field(vector, "code")?)?).map_or(Value::Null, outcome);
-    same("the outcome", field(vector, "outcome")?, &said).map(|()| 1)
+    let said = aws::outcome(bytes(field(vector, "code")?)?);
+    same("the outcome", &given(field(vector, "outcome")?, outcome)?, &said).map(|()| 1)
 }
 
 pub(crate) fn body(vector: &Value) -> Played {
@@ -63,18 +63,16 @@ pub(crate) fn body(vector: &Value) -> Played {
         return Err(String::from("the result depends on the chunks of the body"));
     }
     let status = small(field(vector, "status")?)?;
-    let said = body.outcome(status).map_or(Value::Null, outcome);
-    same("the outcome", field(vector, "outcome")?, &said)?;
-    let number = |number: Option<u64>| number.map_or(Value::Null, spelt);
-    let after = body.retry_after().map(Span::as_nanos);
-    same("the wait", field(vector, "after")?, &number(after))?;
-    same("the tokens", field(vector, "tokens")?, &number(body.tokens().map(u64::from)))?;
-    same("the points", field(vector, "points")?, &hint(&body.points())).map(|()| 1)
+    let expected = given(field(vector, "outcome")?, outcome)?;
+    same("the outcome", &expected, &body.outcome(status))?;
+    same("the wait", &given(field(vector, "after")?, span)?, &body.retry_after())?;
+    same("the tokens", &given(field(vector, "tokens")?, small)?, &body.tokens())?;
+    same("the points", &hint(field(vector, "points")?)?, &body.points()).map(|()| 1)
 }
 
 fn answer(vector: &Value, reply: &Reply) -> Played {
-    same("the outcome", field(vector, "outcome")?, &outcome(reply.outcome))?;
-    same("the hint", field(vector, "hint")?, &hint(&reply.hints[0])).map(|()| 1)
+    same("the outcome", &outcome(field(vector, "outcome")?)?, &reply.outcome)?;
+    same("the hint", &hint(field(vector, "hint")?)?, &reply.hints[0]).map(|()| 1)
 }
 
 /// Text whose characters each stand for one byte, also above 0x7F.
@@ -84,42 +82,14 @@ fn bytes(value: &Value) -> Read<Vec<u8>> {
     text(value)?.chars().map(byte).collect()
 }
 
-fn outcome(outcome: Outcome) -> Value {
-    Value::from(match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Throttled => "throttled",
-        Outcome::Busy => "busy",
-        Outcome::Failed => "failed",
-        Outcome::Abandoned => "abandoned",
-        Outcome::Exhausted => "exhausted",
-    })
+/// `[unit, hint]`, where the hint may have the cost of the call.
+fn limit(value: &Value) -> Read<(&str, Hint, Option<u32>)> {
+    let said = at(value, 1)?;
+    Ok((text(at(value, 0)?)?, hint(said)?, said.get("cost").map(small).transpose()?))
 }
 
-fn hint(hint: &Hint) -> Value {
-    let span = |span: Span| span.as_nanos();
-    let numbers = [
-        ("after", hint.retry_after.map(span)),
-        ("left", hint.remaining),
-        ("reset", hint.reset.map(span)),
-        ("limit", hint.limit),
-        ("period", hint.period.map(span)),
-    ];
-    let mut said = Map::new();
-    for (name, number) in numbers {
-        if let Some(number) = number {
-            said.insert(name.into(), spelt(number));
-        }
-    }
-    for (name, is_told) in [("no_retry", hint.no_retry), ("concurrency", hint.concurrency)] {
-        if is_told {
-            said.insert(name.into(), Value::from(true));
-        }
-    }
-    Value::from(said)
-}
-
-fn limit(limit: Limit) -> Value {
-    let unit = match limit.unit {
+fn unit(unit: Unit) -> &'static str {
+    match unit {
         Unit::Requests => "requests",
         Unit::Tokens => "tokens",
         Unit::InputTokens => "input",
@@ -127,10 +97,5 @@ fn limit(limit: Limit) -> Value {
         Unit::Bytes => "bytes",
         Unit::InFlight => "in-flight",
         _ => "other",
-    };
-    let mut said = hint(&limit.hint);
-    if let (Some(cost), Some(said)) = (limit.cost, said.as_object_mut()) {
-        said.insert("cost".into(), Value::from(cost));
     }
-    Value::from([Value::from(unit), said])
 }

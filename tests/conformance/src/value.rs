@@ -3,9 +3,10 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
 use serde_json::{Map, Value};
-use tidegate::{Instant, Ratio, Span};
+use tidegate::{Hint, Instant, Outcome, Ratio, Span};
 
 pub(crate) type Read<T> = Result<T, String>;
 
@@ -74,10 +75,48 @@ pub(crate) fn spelt(number: u64) -> Value {
     if number <= EXACT { Value::from(number) } else { Value::from(number.to_string()) }
 }
 
+pub(crate) fn outcome(value: &Value) -> Read<Outcome> {
+    Ok(match text(value)? {
+        "ok" => Outcome::Ok,
+        "throttled" => Outcome::Throttled,
+        "busy" => Outcome::Busy,
+        "failed" => Outcome::Failed,
+        "abandoned" => Outcome::Abandoned,
+        "exhausted" => Outcome::Exhausted,
+        other => return Err(format!("unknown outcome `{other}`")),
+    })
+}
+
+pub(crate) fn hint(value: &Value) -> Read<Hint> {
+    let mut hint = Hint::NONE;
+    for (key, value) in object(value)? {
+        match &**key {
+            "after" => hint.retry_after = given(value, span)?,
+            "left" => hint.remaining = given(value, number)?,
+            "reset" => hint.reset = given(value, span)?,
+            "limit" => hint.limit = given(value, number)?,
+            "period" => hint.period = given(value, span)?,
+            "no_retry" => hint.no_retry = flag(value)?,
+            "concurrency" => hint.concurrency = flag(value)?,
+            _ => {}
+        }
+    }
+    Ok(hint)
+}
+
+/// One value for each limit.
+pub(crate) fn each<T, const LIMITS: usize>(
+    value: &Value,
+    read: impl FnMut(&Value) -> Read<T>,
+) -> Read<[T; LIMITS]> {
+    let values = list(value)?.iter().map(read).collect::<Read<Vec<T>>>()?;
+    values.try_into().map_err(|_| format!("{value} has not one value for each limit"))
+}
+
 /// Compares both, and describes the difference.
-pub(crate) fn same(what: &str, expected: &Value, answer: &Value) -> Read<()> {
+pub(crate) fn same<T: PartialEq + Debug>(what: &str, expected: &T, answer: &T) -> Read<()> {
     if expected == answer {
         return Ok(());
     }
-    Err(format!("{what}: the oracle returns {expected}, core {answer}"))
+    Err(format!("{what}: the oracle returns {expected:?}, core {answer:?}"))
 }

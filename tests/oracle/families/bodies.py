@@ -29,7 +29,6 @@ def vector(name, status, text):
     return {
         "name": f"body {name} by {status}",
         "kind": "body",
-        "flags": [],
         "status": status,
         "body": text,
         "outcome": body.outcome(status),

@@ -1,103 +1,61 @@
-"""Servers that queue, for the laws that limit concurrency: rounds of slow responses."""
+"""Servers that queue, for the laws that limit concurrency."""
 
-from exact import MS, SECOND
-from families.tools import DRAW_MAX, Dice
+from exact import MS, SECOND, U64
+from families.tools import Dice
 from script import Script
 
-LAWS = [
-    ("vegas", {"named": "vegas"}),
-    ("aimd-concurrency", {"named": "aimd-concurrency"}),
-    ("adaptive beside vegas", {"laws": [{"law": "adaptive"}, {"law": "vegas"}]}),
-]
-
-# Workers of the server, callers in each phase, and the time of a call.
-SERVERS = [
-    ("one worker", 1, [1, 6, 2], lambda dice: 10 * MS),
-    ("four workers", 4, [2, 16, 16], lambda dice: 40 * MS),
-    ("workers that vary", 3, [2, 9, 9], lambda dice: 5 * MS + dice.below(60) * MS),
-    ("workers faster than a microsecond", 2, [2, 8, 3], lambda dice: 300 + dice.below(900)),
-]
+LAWS = {
+    "vegas": {"named": "vegas"},
+    "aimd-concurrency": {"named": "aimd-concurrency"},
+    "adaptive beside vegas": {"laws": [{"law": "adaptive"}, {"law": "vegas"}]},
+}
 
 
-def queue(script, workers, phases, work, rejects):
+def workers(name, policy, number):
     """Callers wait in one queue, and the first free worker takes the first of them."""
-    dice, line, free = Dice(workers), [], [script.now] * workers
-    for callers in phases:
-        for turn in range(42):
-            while len(line) < callers:
-                answer = script.poll()
-                if answer[0] != "admit":
-                    break
-                worker = min(range(workers), key=lambda index: free[index])
-                free[worker] = max(free[worker], script.now) + work(dice)
+    dice = Dice(number)
+    free, line, took = [0] * (1 + dice.below(8)), [], dice.of([300, 10 * MS, 40 * MS])
+    script = Script(f"{name} before {len(free)} workers, {number}", policy, number, SECOND)
+    script.calls(dice.of([0, 40]), "ok", took)
+    for callers in (1 + dice.below(4), 4 + dice.below(28), 1 + dice.below(28)):
+        for _ in range(14):
+            while len(line) < callers and (answer := script.poll())[0] == "admit":
+                worker = min(range(len(free)), key=lambda index: free[index])
+                free[worker] = max(free[worker], script.now) + took + dice.below(took)
                 line.append((free[worker], answer[1]))
-            if not line:
-                script.after(SECOND)
-                continue
-            done, permit = min(line)
-            line.remove((done, permit))
-            rejected = rejects and turn % 29 == 28
-            script.settle(
-                dice.of(["busy", "failed", "throttled"]) if rejected else "ok",
-                max(script.now, done),
-                permit,
-            )
-    script.save()
-    script.restore(now=script.now, away=SECOND)
-    script.poll()
+            if line:
+                done, permit = min(line)
+                line.remove((done, permit))
+                outcome = "ok" if dice.below(30) else dice.of(["busy", "failed", "throttled"])
+                script.settle(outcome, max(script.now, done), permit)
+    return script
+
+
+def slower(number):
+    """A server that becomes slower for good: the old minimum is kept for 32 rounds of 32 calls. And one that recovers."""
+    dice = Dice(number)
+    callers, work, longer = 2 + dice.below(9), dice.of([900, 700_000, 10 * MS]), dice.of([2, 3, 40])
+    script = Script(f"vegas, {callers} callers at a server that becomes {longer} times slower, {number}", {"named": "vegas"}, number)
+    script.queue(33, 1, work)
+    script.queue(200, callers, work)
+    for _ in range(19):
+        script.queue(128, callers, longer * work)
+    script.queue(2, callers, work, "busy")
+    for _ in range(4):
+        script.queue(96, callers, work)
+    return script
+
+
+def broken(took):
+    """Latencies as shown by a broken clock, and minima that expire after 64 rounds."""
+    script = Script(f"vegas, calls of {took} ns", {"named": "vegas"})
+    for count, outcome, takes in ((100, "ok", 10 * MS), (2, "busy", 10 * MS), (70, "ok", took), (1, "failed", took), (1320, "ok", min(took, 20 * MS))):
+        script.calls(count, outcome, takes)
+    return script
 
 
 def vectors():
-    for law, policy in LAWS:
-        for server, workers, phases, work in SERVERS:
-            for rejects in (False, True):
-                name = f"{law} before {server}{', which reject at times' if rejects else ''}"
-                flags = ["LongRun", "BurstOfFailures"] if rejects else ["LongRun"]
-                script = Script(name, flags, policy, DRAW_MAX, now=SECOND)
-                queue(script, workers, phases, work, rejects)
-                yield script.vector()
-    yield from wide()
-    yield from steady()
-    yield from longer_ways()
-
-
-def wide():
-    """Limits that are large enough for rounds of more than 32 calls."""
-    for workers, callers in ((8, 24), (20, 31), (14, 31)):
-        script = Script(
-            f"vegas before {workers} workers and {callers} callers",
-            ["LongRun"],
-            {"named": "vegas"},
-            5,
-        )
-        script.calls(40, "ok", 10 * MS)
-        queue(script, workers, [callers] * 4, lambda dice: 10 * MS, False)
-        yield script.vector()
-
-
-def steady():
-    """Latencies as shown by a broken clock, and minima that expire after 64 rounds."""
-    for took in (0, 999, 1000, 7 * MS, 5000 * SECOND, 2**64 - 1):
-        script = Script(f"vegas, calls of {took} ns", ["LongRun", "ClockAtMax"], {"named": "vegas"})
-        script.calls(100, "ok", 10 * MS)
-        script.calls(2, "busy", 10 * MS)
-        script.calls(70, "ok", took)
-        script.calls(1, "failed", took)
-        script.calls(33 * 40, "ok", min(took, 20 * MS))
-        yield script.vector()
-
-
-def longer_ways():
-    """A path that becomes permanently slower: the old minimum is kept for 32 rounds of 32 calls,
-    and for 64 rounds at most. And a server that recovers after long queues."""
-    for callers, work, longer in ((6, 10 * MS, 3), (9, 700_000, 2), (3, 900, 40)):
-        name = f"vegas, {callers} callers at a server that becomes {longer} times slower for good"
-        script = Script(name, ["LongRun"], {"named": "vegas"}, callers)
-        script.queue(33, 1, work)
-        script.queue(200, callers, work)
-        for _ in range(19):
-            script.queue(128, callers, longer * work)
-        script.queue(2, callers, work, "busy")
-        for _ in range(4):
-            script.queue(96, callers, work)
+    scripts = [workers(name, policy, number) for name, policy in LAWS.items() for number in range(8)]
+    scripts += [*map(slower, range(8)), *map(broken, (0, 999, 1000, 7 * MS, 5000 * SECOND, U64))]
+    for script in scripts:
         yield script.vector()

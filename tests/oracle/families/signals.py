@@ -91,7 +91,7 @@ def items(text):
     return text.replace("\n", "").split("|")
 
 
-def vector(name, flags, status, headers, clock=None):
+def vector(name, status, headers, clock=None):
     reading = Reading(status)
     for header, value in headers:
         reading.header(header, value)
@@ -99,7 +99,6 @@ def vector(name, flags, status, headers, clock=None):
     return {
         "name": f"http {name}",
         "kind": "http",
-        "flags": flags,
         "status": status,
         "clock": clock,
         "headers": [list(header) for header in headers],
@@ -110,25 +109,18 @@ def vector(name, flags, status, headers, clock=None):
     }
 
 
-def cooldowns():
-    for header in ("Retry-After", "retry-after-ms", "X-RateLimit-Retry-After"):
-        for value in items(MOMENTS) + items(DATES):
-            name = f"{header} of {value!r}"
-            yield vector(name, ["HostileHint"], 429, [(header, value)], clock=CLOCK)
+def moments():
+    """A wait, with and without a clock, and a reset."""
+    waits = ["Retry-After", "retry-after-ms", "X-RateLimit-Retry-After"]
     for index, value in enumerate(items(MOMENTS) + items(DATES)):
-        status = (503, 200, 403, 500)[index % 4]
-        yield vector(f"cooldown of {value!r} by {status}", [], status, [DATE, ("retry-after", value)])
-        yield vector(f"cooldown of {value!r} without a clock", [], 429, [("Retry-After", value)])
+        status, header = (429, 503, 200, 403, 500)[index % 5], waits[index % 3]
+        yield vector(f"{header} of {value!r}", 429, [(header, value)], CLOCK)
+        yield vector(f"wait of {value!r} by {status}", status, [*[tuple(DATE)] * (index % 2), ("Retry-After", value)])
+        yield vector(f"reset of {value!r}", 200, [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)], CLOCK)
     for coarse in ("1", "2", "3", "Mon, 03 Mar 2025 09:00:02 GMT"):
         for fine in ("1", "999", "1000", "1001", "1999", "2000", "2500"):
             both = [("Retry-After", coarse), ("retry-after-ms", fine)]
-            yield vector(f"cooldowns of {coarse} s and {fine} ms", [], 429, both, clock=CLOCK)
-
-
-def resets():
-    for value in items(MOMENTS) + items(DATES)[:12]:
-        headers = [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)]
-        yield vector(f"reset of {value!r}", ["HostileHint"], 200, headers, CLOCK)
+            yield vector(f"waits of {coarse} s and {fine} ms", 429, both, CLOCK)
 
 
 def lists():
@@ -139,30 +131,17 @@ def lists():
         (429, "X-RateLimit-Remaining", COUNTS),
     ]:
         for value in items(values):
-            yield vector(f"{header} of {value!r}", ["HostileHint"], status, [(header, value)])
-    dice = Dice(1)
-    for number in range(260):
-        headers = [
-            ("RateLimit-Policy", dice.of(items(POLICIES))),
-            ("RateLimit", dice.of(items(SERVICES))),
-        ]
-        if number % 2:
-            headers.append(("RateLimit-Limit", dice.of(items(COUNTS))))
-        if number % 3:
-            headers.reverse()
-        yield vector(f"policy and service, {number}", [], 200, headers)
+            yield vector(f"{header} of {value!r}", status, [(header, value)])
 
 
 def names():
     for name in items(NAMES):
         for status, value in ((200, "40"), (429, "0")):
-            yield vector(f"header {name!r} of {value}", [], status, [(name, value)], clock=CLOCK)
+            yield vector(f"header {name!r} of {value}", status, [(name, value)], CLOCK)
+    others = [("Retry-After", "Mon, 03 Mar 2025 09:00:09 GMT"), ("X-RateLimit-Remaining", "0")]
     for name, values in ODDS:
         for value in values.split("|"):
-            headers = [(name, value), ("Retry-After", "Mon, 03 Mar 2025 09:00:09 GMT")]
-            yield vector(
-                f"{name} of {value!r}", [], 429, [*headers, ("X-RateLimit-Remaining", "0")]
-            )
+            yield vector(f"{name} of {value!r}", 429, [(name, value), *others])
 
 
 STATUSES = """100 200 201 204 301 304 400 401 403 404 408 409 413 425 428 429 431 451 499
@@ -176,25 +155,8 @@ def statuses():
             ("with a cooldown", [("Retry-After", "7")]),
             ("with nothing left", [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "9")]),
         ]:
-            yield vector(f"status {status} {what}", [], status, headers)
+            yield vector(f"status {status} {what}", status, headers)
 
-
-def mixtures():
-    """Several limits in one response, in any order: too many, duplicates, and contradictions."""
-    dice = Dice(2)
-    pool = [
-        (name, value)
-        for name in items(NAMES)
-        for value in ("0", "1", "7", "40", "100", "6m0s", "1740992460", "x")
-    ]
-    pool += [("RateLimit-Policy", value) for value in items(POLICIES)[:20]]
-    pool += [("RateLimit", value) for value in items(SERVICES)[:20]] + [tuple(DATE)]
-    pool += [("RateLimit-Limit", value) for value in items(COUNTS)[:12]]
-    for number in range(420):
-        headers = [dice.of(pool) for _ in range(2 + dice.below(11))]
-        status = dice.of([200, 200, 429, 403, 503])
-        clock = dice.of([None, CLOCK])
-        yield vector(f"mixture {number}", ["HostileHint"], status, headers, clock=clock)
 
 # One response per line, with its headers in any order.
 CONTRADICTIONS = """RateLimit-Limit: 10|RateLimit-Remaining: 11
@@ -229,45 +191,77 @@ def contradictions():
     for index, text in enumerate(CONTRADICTIONS.split("\n")):
         headers = [tuple(header.split(": ", 1)) for header in text.split("|")]
         for turn, order in enumerate(permutations(headers)):
-            yield vector(f"contradiction {index}, order {turn}", [], 429, order)
+            yield vector(f"contradiction {index}, order {turn}", 429, order)
     for index, shares in enumerate(SHARES):
         headers = []
         for name, (left, limit) in zip("ab", shares, strict=True):
             headers += [("RateLimit", f'"{name}";r={left}'), ("RateLimit-Policy", f'"{name}";q={limit}')]
-        yield vector(f"shares {index}", [], 200, headers)
+        yield vector(f"shares {index}", 200, headers)
     many = [(f"X-RateLimit-Remaining-Token{number}", "7") for number in range(20)]
-    yield vector("twenty limits", [], 200, many)
+    yield vector("twenty limits", 200, many)
     listed = ",".join(f'"{number}";r={number}' for number in range(1000))
-    yield vector("a thousand limits", [], 200, [("RateLimit", listed)])
+    yield vector("a thousand limits", 200, [("RateLimit", listed)])
 
 
-def drawn():
-    """Quotas of any name and size, and dates in every format, each also misspelt."""
+LETTERS = '0123456789 \t,;:=.-+"\\abqrtwpkhmsunsGMTZ*?@\xc2\xb5\xce\xbc\xb0\x00\x7f/'
+FORMS = {
+    "Retry-After": MOMENTS + "|" + DATES,
+    "retry-after-ms": MOMENTS,
+    "Date": DATES,
+    "RateLimit": SERVICES,
+    "RateLimit-Policy": POLICIES,
+    "RateLimit-Limit": COUNTS,
+    "X-RateLimit-Remaining": COUNTS,
+    "X-RateLimit-Reset": MOMENTS + "|" + DATES,
+}
+
+
+def misspelt(dice, text):
+    letters = list(text)
+    for _ in range(dice.below(4)):
+        place = dice.below(len(letters) + 1)
+        letters[place : place + dice.below(3)] = [dice.of(LETTERS)] * dice.below(3)
+    return "".join(letters)
+
+
+def any_date(dice):
+    then = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=dice.below(END // SECOND))
+    away = dice.below(1440)
+    forms = [
+        f"{then:%a, %d %b %Y %H:%M:%S} GMT",
+        f"{then:%A, %d-%b-%y %H:%M:%S} GMT",
+        f"{then:%a %b} {then.day:2} {then:%H:%M:%S %Y}",
+        f"{then:%Y-%m-%dT%H:%M:%SZ}",
+        f"{then:%Y-%m-%dT%H:%M:%S}.{dice.below(SECOND):09}{dice.of('+-')}{away // 60:02}:{away % 60:02}",
+    ]
+    return dice.of(forms)
+
+
+def any_quota(dice):
+    """Two headers about a quota of any name and size."""
+    limit, window = 1 + dice.below(10**15 - 1), 1 + dice.below(10**7 - 1)
+    name = "".join(chr(dice.of([32, 33, *range(35, 92), *range(93, 127)])) for _ in range(1 + dice.below(30)))
+    left, reset = dice.below(limit + 1), dice.below(window + 1)
+    return [("RateLimit", f'"{name}";r={left};t={reset}'), ("RateLimit-Policy", f'"{name}";q={limit};w={window};qu="requests"')]
+
+
+def response(dice, number):
+    """Headers of any names and formats, some misspelt."""
+    headers = any_quota(dice) if dice.below(6) == 0 else []
+    is_right = dice.below(2)
+    for _ in range(1 + dice.below(dice.of([3, 11]))):
+        name = dice.of(list(FORMS))
+        value = any_date(dice) if "e" in name and dice.below(4) == 0 else dice.of(items(FORMS[name]))
+        if dice.below(3) == 0:
+            name, value = dice.of(items(NAMES)), dice.of(["0", "1", "7", "40", "100", "6m0s", "1740992460", value])
+        headers.append((name, value) if is_right else (misspelt(dice, name), misspelt(dice, value)))
+    return vector(f"response {number}", dice.of([200, 200, 429, 403, 503]), headers, dice.of([None, 0, CLOCK]))
+
+
+def responses():
     dice = Dice(3)
-    for number in range(100):
-        limit, window = 1 + dice.below(10**15 - 1), 1 + dice.below(10**7 - 1)
-        name = "".join(chr(dice.of([32, 33, *range(35, 92), *range(93, 127)])) for _ in range(1 + dice.below(30)))
-        left, reset = dice.below(limit + 1), dice.below(window + 1)
-        service, policy = f'"{name}";r={left};t={reset}', f'"{name}";q={limit};w={window};qu="requests"'
-        yield vector(f"quota {number}", [], 200, [("RateLimit", service), ("RateLimit-Policy", policy)])
-    for number in range(300):
-        then = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=dice.below(END // SECOND))
-        away = dice.below(1440)
-        zone = f"{dice.of('+-')}{away // 60:02}:{away % 60:02}"
-        date = dice.of(
-            [
-                f"{then:%a, %d %b %Y %H:%M:%S} GMT",
-                f"{then:%A, %d-%b-%y %H:%M:%S} GMT",
-                f"{then:%a %b} {then.day:2} {then:%H:%M:%S %Y}",
-                f"{then:%Y-%m-%dT%H:%M:%SZ}",
-                f"{then:%Y-%m-%dT%H:%M:%S}.{dice.below(SECOND):09}{zone}",
-            ]
-        )
-        place = dice.below(len(date))
-        misspelt = date[:place] + chr(0x20 + dice.below(0x5F)) + date[place + 1 :]
-        for what, value in (("date", date), ("misspelt date", misspelt)):
-            headers = [("X-RateLimit-Remaining", "1"), ("X-RateLimit-Reset", value)]
-            yield vector(f"{what} {number}", [], 200, headers, clock=0)
+    for number in range(800):
+        yield response(dice, number)
 
 
 def codes():
@@ -280,8 +274,7 @@ def codes():
         yield {
             "name": f"mqtt 0x{code:02X}",
             "kind": "mqtt",
-            "flags": [],
-            "code": code,
+                "code": code,
             "outcome": mqtt(code),
         }
     options = [None, *"|\0|\5|\1,|\0\0\1|\xff\xff\xff\xff|\0\0\0\0\5".split("|")]
@@ -292,8 +285,7 @@ def codes():
             yield {
                 "name": f"coap {code >> 5}.{code & 31:02}, max-age {option!r}",
                 "kind": "coap",
-                "flags": [],
-                "code": code,
+                        "code": code,
                 "option": option,
                 "age": age,
                 "outcome": outcome,
@@ -305,8 +297,7 @@ def codes():
         yield {
             "name": f"aws {code!r}",
             "kind": "aws",
-            "flags": [],
-            "code": code,
+                "code": code,
             "outcome": aws(code),
         }
 
@@ -316,7 +307,6 @@ def grpc_vector(code, pushback):
     return {
         "name": f"grpc {code}, pushback {pushback!r}",
         "kind": "grpc",
-        "flags": [],
         "code": code,
         "pushback": pushback,
         "outcome": outcome,
@@ -325,5 +315,5 @@ def grpc_vector(code, pushback):
 
 
 def http():
-    for family in (cooldowns, resets, lists, names, statuses, mixtures, contradictions, drawn):
+    for family in (moments, lists, names, statuses, contradictions, responses):
         yield from family()

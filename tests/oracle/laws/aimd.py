@@ -1,6 +1,6 @@
 """`aimd`."""
 
-from exact import DAY, END, HOUR, MS, SECOND, part
+from exact import MS, SECOND, part
 from laws.base import PER, PUSHBACK, Law, below_one, burst_wrong, quota_wrong
 from pacing import Quota, lately
 from record import Rejected
@@ -33,43 +33,6 @@ class Aimd(Law):
     NAMED = {
         "aimd": {"laws": [{"law": "aimd"}]},
     }
-    SITUATIONS = [
-        ("by default", {"named": "aimd"}),
-        ("without a cooldown", {"laws": [{"law": "aimd", "cooldown": None, "every": 1}]}),
-        # The longest cooldown is reached exactly.
-        ("with a cooldown of whole doublings", {"laws": [{"law": "aimd", "cooldown": [MS, 4 * MS, 2]}]}),
-        (
-            "between close bounds",
-            {
-                "laws": [
-                    {
-                        "law": "aimd",
-                        "start": [5, SECOND, 4],
-                        "floor": [4, SECOND],
-                        "ceiling": [6, SECOND],
-                        "every": 1,
-                        "keep": [9, 10],
-                    }
-                ]
-            },
-        ),
-        (
-            "an hour for a call",
-            {
-                "laws": [
-                    {
-                        "law": "aimd",
-                        "start": [1, HOUR],
-                        "floor": [1, DAY],
-                        "step": [1, HOUR],
-                        "every": 2,
-                        "cooldown": [1, END, 1],
-                    }
-                ]
-            },
-        ),
-        ("of two limits", {"laws": [{"law": "aimd"}, {"law": "aimd", "keep": [0, 1], "every": 3}]}),
-    ]
 
     @staticmethod
     def wrong(config):
@@ -137,14 +100,14 @@ class Aimd(Law):
             pacing.delay(sample.now, min(chance.between(cooldown // 2, cooldown), sample.ceiling))
 
     def write(self, out):
-        out.u64(self.rate)
-        out.u64(self.quota().interval)
-        out.u16(self.successes)
-        out.u8(self.doublings)
-        out.u16(self.calm)
+        out.put("u64", self.rate)
+        out.put("u64", self.quota().interval)
+        out.put("u16", self.successes)
+        out.put("u8", self.doublings)
+        out.put("u16", self.calm)
 
     def read(self, source):
-        self.rate, interval, self.successes = source.u64(), source.u64(), source.u16()
-        self.doublings, self.calm = source.u8(), source.u16()
+        self.rate, interval, self.successes = source.get("u64"), source.get("u64"), source.get("u16")
+        self.doublings, self.calm = source.get("u8"), source.get("u16")
         if not self.config["floor"] <= self.rate <= self.config["ceiling"] or interval != self.quota().interval:
             raise Rejected("OtherPolicy")

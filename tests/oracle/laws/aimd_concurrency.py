@@ -2,7 +2,6 @@
 
 from exact import part
 from laws.base import Law, below_one
-from record import Rejected
 
 
 class AimdConcurrency(Law):
@@ -10,19 +9,11 @@ class AimdConcurrency(Law):
 
     TAG = 3
     NAME = "aimd-concurrency"
+    FIELDS = "open u16 successes u16"
     DEFAULT = {"start": 4, "most": 1000, "keep": [9, 10]}
     NAMED = {
         "aimd-concurrency": {"laws": [{"law": "aimd-concurrency"}]},
     }
-    SITUATIONS = [
-        ("by default", {"named": "aimd-concurrency"}),
-        ("one at a time", {"laws": [{"law": "aimd-concurrency", "start": 1, "most": 1}]}),
-        ("by halves", {"laws": [{"law": "aimd-concurrency", "start": 2, "most": 3, "keep": [1, 2]}]}),
-        (
-            "wider than the slots",
-            {"laws": [{"law": "aimd-concurrency", "start": 60, "most": 65_535, "keep": [0, 7]}]},
-        ),
-    ]
 
     @staticmethod
     def wrong(config):
@@ -50,11 +41,5 @@ class AimdConcurrency(Law):
         self.open, self.successes = self.open + 1, 0
         return "faster"
 
-    def write(self, out):
-        out.u16(self.open)
-        out.u16(self.successes)
-
-    def read(self, source):
-        self.open, self.successes = source.u16(), source.u16()
-        if not 1 <= self.open <= self.config["most"]:
-            raise Rejected("OtherPolicy")
+    def is_valid(self):
+        return 1 <= self.open <= self.config["most"]

@@ -1,12 +1,13 @@
 """`autosleeper`: AutoSleeper, as in its source."""
 
-from exact import END, MS, SECOND, U16, U64, part, within
+from exact import MS, SECOND, U16, U64, part, within
 from laws.base import Law, above_one, below_one
 
 
 class Autosleeper(Law):
     TAG = 7
     NAME = "autosleeper"
+    FIELDS = "now_delay u64 successes u16"
     DEFAULT = {
         "initial": 500 * MS,
         "most": 900 * SECOND,
@@ -19,54 +20,6 @@ class Autosleeper(Law):
     NAMED = {
         "autosleeper": {"laws": [{"law": "autosleeper"}], "backoff": None},
     }
-    SITUATIONS = [
-        ("by default", {"named": "autosleeper"}),
-        (
-            "as its source's test",
-            {
-                "laws": [
-                    {
-                        "law": "autosleeper",
-                        "initial": 1000,
-                        "up": [2, 1],
-                        "down": [1, 2],
-                        "threshold": 5,
-                        "spread": [0, 1],
-                    }
-                ]
-            },
-        ),
-        (
-            "out of order",
-            {
-                "laws": [
-                    {
-                        "law": "autosleeper",
-                        "initial": 20 * SECOND,
-                        "most": SECOND,
-                        "threshold": 0,
-                        "spread": [1, 1],
-                    }
-                ]
-            },
-        ),
-        (
-            "by nanoseconds",
-            {
-                "laws": [
-                    {
-                        "law": "autosleeper",
-                        "initial": 10,
-                        "most": END,
-                        "up": [11, 10],
-                        "down": [999, 1000],
-                        "threshold": 1,
-                        "spread": [0, 1],
-                    }
-                ]
-            },
-        ),
-    ]
 
     @staticmethod
     def wrong(config):
@@ -114,10 +67,3 @@ class Autosleeper(Law):
         lower = self.scaled(self.config["down"], chance)
         self.now_delay = 0 if lower < self.config["initial"] else lower
         return "faster"
-
-    def write(self, out):
-        out.u64(self.now_delay)
-        out.u16(self.successes)
-
-    def read(self, source):
-        self.now_delay, self.successes = source.u64(), source.u16()

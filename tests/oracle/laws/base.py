@@ -1,6 +1,7 @@
 """The default answers of a law to the controller."""
 
 from exact import U64
+from record import Rejected
 
 PER = 10**9 << 20
 """Laws count calls a second with 20 bits of fraction: calls per this many nanoseconds."""
@@ -32,14 +33,19 @@ def burst_wrong(interval, burst):
     return burst > 1 and interval * burst > U64 // 4
 
 
+def fields(thing):
+    words = thing.FIELDS.split()
+    return zip(words[::2], words[1::2])
+
+
 class Law:
     NAME = ""
     DEFAULT = {}
     """The defaults of a configuration."""
     NAMED = {}
     """The policies with names."""
-    SITUATIONS = []
-    """The configurations with separate arithmetic, which every client is tested with."""
+    FIELDS = ""
+    """The values in a record, each with its kind."""
 
     @classmethod
     def whole(cls, config):
@@ -49,6 +55,23 @@ class Law:
     def wrong(config):
         """The error of a complete configuration, by name."""
         return None
+
+    def write(self, out):
+        for name, kind in fields(self):
+            out.put(kind, getattr(self, name))
+
+    def read(self, source):
+        for name, kind in fields(self):
+            setattr(self, name, source.get(kind))
+        if not self.is_valid():
+            raise Rejected("OtherPolicy")
+
+    def is_valid(self):
+        return True
+
+    def settings(self):
+        """What must be equal for two policies to have the same law."""
+        return self.NAME, self.config
 
     def quota(self):
         return None

@@ -1,6 +1,6 @@
 """`heroku-gradual`, `heroku-proportional`, `heroku-remaining`: the Heroku client's strategies."""
 
-from exact import END, HOUR, MS, U16, U32, part, since, within
+from exact import MS, U16, U32, part, since, within
 from laws.base import Law, below_one
 
 ONE = 1 << 32
@@ -21,6 +21,7 @@ def exp_neg(x, y):
 class Heroku(Law):
     TAG = 6
     NAME = "heroku"
+    FIELDS = "sleep u64 run u16 raised instant rejected_at instant"
     DEFAULT = {
         "strategy": "remaining",
         "start": 0,
@@ -44,47 +45,6 @@ class Heroku(Law):
         },
         "heroku-remaining": {"laws": [{"law": "heroku"}], "backoff": None},
     }
-    SITUATIONS = [
-        ("gradual", {"named": "heroku-gradual"}),
-        ("proportional", {"named": "heroku-proportional"}),
-        ("remaining", {"named": "heroku-remaining"}),
-        (
-            "exponential",
-            {"laws": [{"law": "heroku", "strategy": "exponential"}], "backoff": None},
-        ),
-        (
-            "the demonstration",
-            {
-                "laws": [
-                    {
-                        "law": "heroku",
-                        "start": 1600 * MS,
-                        "add": 0,
-                        "times": [2, 1],
-                        "floor": 80 * MS,
-                        "spare_first": True,
-                        "once_per_event": True,
-                        "calm": HOUR,
-                    }
-                ]
-            },
-        ),
-        (
-            "the longest sleeps",
-            {
-                "laws": [
-                    {
-                        "law": "heroku",
-                        "strategy": ["gradual", 1],
-                        "start": END // 3,
-                        "times": [2, 1],
-                        "jitter": [1, 1],
-                        "calm": 1,
-                    }
-                ]
-            },
-        ),
-    ]
 
     @staticmethod
     def wrong(config):
@@ -151,13 +111,3 @@ class Heroku(Law):
             less = less * (ONE - decayed) // ONE
         self.sleep = max(within(sleep - less), min(self.config["floor"], sleep))
         return "faster" if self.sleep < sleep else None
-
-    def write(self, out):
-        out.u64(self.sleep)
-        out.u16(self.run)
-        out.instant(self.raised)
-        out.instant(self.rejected_at)
-
-    def read(self, source):
-        self.sleep, self.run = source.u64(), source.u16()
-        self.raised, self.rejected_at = source.instant(), source.instant()

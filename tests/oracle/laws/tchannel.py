@@ -1,5 +1,6 @@
 """`tchannel`: TChannel's limit per second, as in its program."""
 
+from copy import copy
 from fractions import Fraction
 
 from exact import END, SECOND, U32, U64, floor, since, within
@@ -18,21 +19,6 @@ class Tchannel(Law):
     NAMED = {
         "tchannel": {"laws": [{"law": "tchannel", "rate": 3}]},
     }
-    SITUATIONS = [
-        ("by default", {"named": "tchannel"}),
-        ("forty a second", {"laws": [{"law": "tchannel", "most": 40, "rate": 3}]}),
-        ("doubling", {"laws": [{"law": "tchannel", "most": 300, "rate": 1}]}),
-        (
-            "by value, throttling",
-            {"laws": [{"law": "tchannel", "most": 9, "value": 1, "over": "reject"}]},
-        ),
-        (
-            "two a second, throttling",
-            {"laws": [{"law": "tchannel", "most": 2, "rate": 2, "over": "reject"}]},
-        ),
-        ("one a second", {"laws": [{"law": "tchannel", "most": 1, "rate": 14}]}),
-        ("by a small value", {"laws": [{"law": "tchannel", "most": 1000, "value": 1}]}),
-    ]
 
     @classmethod
     def whole(cls, config):
@@ -53,11 +39,6 @@ class Tchannel(Law):
         self.most = Fraction(config["most"])
         self.second, self.limit = now, self.most
         self.sent = self.busy = 0
-
-    def copy(self):
-        twin = object.__new__(Tchannel)
-        vars(twin).update(vars(self))
-        return twin
 
     def grown(self, seconds):
         """The limit after this many quiet seconds, capped at the maximum."""
@@ -92,7 +73,7 @@ class Tchannel(Law):
         return floor(self.limit) - self.sent
 
     def check(self, now, in_flight, retry=False):
-        state = self.copy()
+        state = copy(self)
         state.pass_time(now)
         if state.room() > 0:
             return 0
@@ -119,13 +100,13 @@ class Tchannel(Law):
         return "faster" if self.limit > before else None
 
     def write(self, out):
-        out.instant(self.second)
-        out.u64(int(self.limit / GRAIN))
-        out.u32(self.sent)
-        out.u32(self.busy)
+        out.put("instant", self.second)
+        out.put("u64", int(self.limit / GRAIN))
+        out.put("u32", self.sent)
+        out.put("u32", self.busy)
 
     def read(self, source):
-        self.second, self.limit = source.instant(), source.u64() * GRAIN
-        self.sent, self.busy = source.u32(), source.u32()
+        self.second, self.limit = source.get("instant"), source.get("u64") * GRAIN
+        self.sent, self.busy = source.get("u32"), source.get("u32")
         if not GRAIN <= self.limit <= self.most:
             raise Rejected("OtherPolicy")

@@ -5,7 +5,6 @@ from math import isqrt
 
 from exact import U16, U32, since, within
 from laws.base import Law
-from record import Rejected
 
 ROUND, MOST, ROUNDS = 32, U16 // 4, 32
 
@@ -18,12 +17,13 @@ def whole(calls):
 class Vegas(Law):
     TAG = 8
     NAME = "vegas"
+    FIELDS = "size u16 open flag throttled flag"
     NAMED = {
         "vegas": {"laws": [{"law": "vegas"}]},
     }
-    SITUATIONS = [("by default", {"named": "vegas"})]
 
     def __init__(self, config, now):
+        self.config = config
         self.open, self.throttled, self.size = True, False, 0
         self.bases, self.rounds = [U32, U32], 0  # Of the previous and the current period.
         self.begin(now)
@@ -102,13 +102,9 @@ class Vegas(Law):
         self.size = min(self.size + step, MOST)
         return "faster"
 
-    def write(self, out):
-        out.u16(self.size)
-        out.u8(self.open)
-        out.u8(self.throttled)
-
     def read(self, source):
-        self.size, self.open, self.throttled = source.u16(), source.flag(), source.flag()
+        super().read(source)
         self.begin(source.then)
-        if self.size > MOST:
-            raise Rejected("OtherPolicy")
+
+    def is_valid(self):
+        return self.size <= MOST

@@ -19,7 +19,7 @@ from laws.adaptive.parts import (
     limit,
     unit_of,
 )
-from laws.base import Law, quota_wrong
+from laws.base import Law, fields, quota_wrong
 from pacing import Never, Quota
 from record import Rejected
 
@@ -44,6 +44,10 @@ def weight_of(interval):
 class Adaptive(Law):
     TAG = 0
     NAME = "adaptive"
+    FIELDS = (
+        "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
+        " calls u8 own u8 suspects u8 score u8 down flag fresh_at instant missed_at instant"
+    )
     DEFAULT = {"quota": None, "tolerance": [1, 64]}
     NAMED = {
         "adaptive": {"laws": [{"law": "adaptive"}], "backoff": None, "cooldown": [3600 * SECOND, [0, 1]]},
@@ -68,6 +72,9 @@ class Adaptive(Law):
         self.hinted = Hinted()
         self.tolerance = min(part(config["tolerance"], 1 << 12), 512)
         self.configured = Quota(*config["quota"]) if config["quota"] else None
+
+    def settings(self):
+        return self.NAME, self.tolerance, self.configured
 
     # Decisions.
 
@@ -681,26 +688,6 @@ class Adaptive(Law):
             raise Rejected("OtherPolicy")
 
 
-FIELDS = {
-    Open: "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
-    " busy flag sooner u8",
-    Cap: "successes u16 length u8 grew flag",
-    Paced: "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-    " base i32 noise noise rejected u8 searching flag",
-    Noise: "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8",
-    Meter: "start instant served u32 unit i32 cycle_start instant in_cycle u32 dark i16 set flag",
-    Adaptive: "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
-    " calls u8 own u8 suspects u8 score u8 down flag fresh_at instant missed_at instant",
-    Usual: "mean u32 octave u8",
-    Hinted: "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag",
-}
-
-
-def fields(thing):
-    words = FIELDS[type(thing)].split()
-    return zip(words[::2], words[1::2])
-
-
 def write(out, thing):
     for name, kind in fields(thing):
         value = getattr(thing, name)
@@ -709,7 +696,7 @@ def write(out, thing):
         elif kind == "noise":
             write(out, value)
         else:
-            getattr(out, kind)(value)
+            out.put(kind, value)
 
 
 def read(source, thing):
@@ -720,7 +707,7 @@ def read(source, thing):
         elif kind == "noise":
             thing.noise = read(source, Noise())
         else:
-            value = getattr(source, kind)()
+            value = source.get(kind)
             if kind == "i32":  # a logarithm
                 value = max(-63 * logs.OCTAVE, min(value, 64 * logs.OCTAVE - 1))
             setattr(thing, name, value)

@@ -15,6 +15,8 @@ FEW = 8
 class Usual:
     """The mean cost of about sixteen calls, with 4 fractional bits, and its octave."""
 
+    FIELDS = "mean u32 octave u8"
+
     def __init__(self):
         self.mean = self.octave = 0
 
@@ -46,6 +48,8 @@ class Usual:
 
 class Meter:
     """What was served in the present epoch and in the present cycle, and the rate of the previous epoch."""
+
+    FIELDS = "start instant served u32 unit i32 cycle_start instant in_cycle u32 dark i16 set flag"
 
     def __init__(self, start, is_set=False):
         self.start, self.cycle_start, self.set = start, start, is_set
@@ -112,6 +116,8 @@ def doubles_after(passed):
 class Cap:
     """The server's limit on calls in flight: another call is tried after 2^length successes for each."""
 
+    FIELDS = "successes u16 length u8 grew flag"
+
     def __init__(self):
         self.successes, self.length, self.grew = 0, 3, False
 
@@ -131,6 +137,11 @@ class Cap:
 
 class Open:
     """Slow start, and the server's limit on calls in flight if rejections have shown it."""
+
+    FIELDS = (
+        "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
+        " busy flag sooner u8"
+    )
 
     def __init__(self, together=False):
         self.wide = 2 if together else 10
@@ -229,6 +240,8 @@ class Open:
 class Noise:
     """The share of calls that are rejected at every rate, with 12 fractional bits, and a credit of rejections."""
 
+    FIELDS = "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8"
+
     def __init__(self):
         self.share = self.credit = 0
         self.apart = 0  # The mean number of successes between two hits, in eighths.
@@ -283,6 +296,11 @@ class Noise:
 class Paced:
     """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at K successes,
     which are 2^length or more."""
+
+    FIELDS = (
+        "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
+        " base i32 noise noise rejected u8 searching flag"
+    )
 
     def __init__(self, target):
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 1
@@ -385,6 +403,8 @@ def unit_of(limit, period):
 
 class Hinted:
     """The server's latest hints."""
+
+    FIELDS = "unit i32 limit u32 left u32 most u32 stale u16 busy u8 lasts flag"
 
     def __init__(self):
         self.left, self.busy = UNKNOWN, APP_LIMITED
