@@ -150,8 +150,23 @@ def long_epochs():
         yield script
 
 
+def cooldowns():
+    """Epochs last more cooldowns as hits repeat; above the plateau, the rate grows as in an epoch of eight."""
+    for hits in (1, 3, 4, 5, 7):
+        script = Script(f"adaptive, a second after each of {hits} hits", {"named": "adaptive"}, hits, SECOND)
+        script.calls(20, "ok", 5 * MS, 50 * MS)
+        script.calls(1, EVIDENT, 5 * MS)
+        for hit in range(hits):
+            script.calls(40 << hit, "ok", 5 * MS)
+            script.calls(1, {"outcome": "throttled", "after": SECOND}, 5 * MS)
+        for _ in range(4):
+            script.calls(500, "ok", 5 * MS)
+            script.intervals()
+        yield script
+
+
 def vectors():
     scripts = [*map(phases, range(110)), *map(noise, range(8)), *map(windows, range(60))]
-    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs()]
+    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs(), *cooldowns()]
     for script in scripts:
         yield script.vector()

@@ -25,10 +25,9 @@ def depth_of(length):
     return -(length // 2)
 
 
-def next_length(length, shortest, ripe):
+def next_length(length, ripe):
     """`Probe::cut`: the learned length of the next epoch."""
-    longer = most(length, least(length + 1, most(MOST, div(shortest, 256))))
-    return ite(ripe, longer, least(length, MOST))
+    return ite(ripe, most(length, least(length + 1, MOST)), least(length, MOST))
 
 
 def learned(length, flight):
@@ -39,6 +38,11 @@ def learned(length, flight):
 def aim(length, shortest, flight):
     """`Probe::length`: log2 of K, coarsely."""
     return most(learned(length, flight), shortest)
+
+
+def tail(length, shortest, flight, cooldowns):
+    """`Probe::tail`: log2 of the K of growth above the plateau, coarsely."""
+    return max(learned(length, flight), shortest - 256 * max(cooldowns - 3, 0))
 
 
 def taken_back(base, interval, gained):
@@ -60,7 +64,7 @@ def a_probe(dice):
         dice.u32() >> dice.randrange(32),
         dice.u16() >> dice.randrange(16),
         dice.choice([0, dice.number(0, U8)]),
-        dice.number(1, 4),
+        dice.number(1, 6),
         a_log(dice),
     ]
 
@@ -79,7 +83,7 @@ def probe_cut(
 ):
     base, interval = signed(base), signed(interval)
     ripe = progress >= power(aim(length, shortest, flight) - 768)
-    length = next_length(length, shortest, ripe)
+    length = next_length(length, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
     depth = depth_of(learned(length, flight))
     cut = of_cut(power(depth + 2048))
@@ -116,8 +120,9 @@ def probe_grow(length, shortest, flight, progress, successes, gap, cooldowns, ba
         rise = max(rise, -4 * 256)
     elif gap:
         rise = max(rise, coarse(gap) - 1_159)
-    distance = 2 * (coarse(abs(progress - power(goal))) - coarse(power(goal)))
-    return of_growth(min(distance + 406 + rise + weight - goal, most)), *probe
+    scale = goal if progress < power(goal) else tail(length, shortest, flight, cooldowns)
+    distance = 2 * (coarse(abs(progress - power(goal))) - 2048 - scale)
+    return of_growth(min(distance + 406 + rise + weight - scale, most)), *probe
 
 
 @step("usual", lambda dice: [dice.u32() >> dice.randrange(32), dice.number(0, 27), dice.u32()])
@@ -157,12 +162,11 @@ def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
     return all_of(more >= 0, 2 * more <= OCTAVE, taken + more <= most(part, taken))
 
 
-@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, shortest, ripe: length + 1)
+@lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, ripe: length + 1)
 def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
     """From 2^4 to 2^16 calls."""
-    length, shortest = given.number("length", 4, 16), given.number("shortest", 0, LIMIT)
-    ripe = given.flag("ripe")
-    made = turned(length, shortest, ripe)
+    length, ripe = given.number("length", 4, 16), given.flag("ripe")
+    made = turned(length, ripe)
     return all_of(made >= ite(ripe, length, 4), made <= 16, made <= length + 1)
 
 

@@ -40,7 +40,9 @@ const MOST: u8 = 8;
 const LIMIT: i16 = 16 << 8;
 /// log2 of the minimum and maximum number of cooldowns per epoch.
 const FEWEST_COOLDOWNS: u8 = 1;
-const MOST_COOLDOWNS: u8 = 4;
+const MOST_COOLDOWNS: u8 = 6;
+/// Above the plateau, an epoch of more cooldowns counts as one of 2^3, or a higher limit would be found late.
+const TAIL_COOLDOWNS: u8 = 3;
 
 impl Probe {
     pub(super) const fn new() -> Self {
@@ -59,6 +61,12 @@ impl Probe {
     /// log2 of the present K, coarsely.
     pub(super) fn length(&self) -> i16 {
         self.learned().max(self.least)
+    }
+
+    /// log2 of the K of growth above the plateau, coarsely.
+    fn tail(&self) -> Coarse {
+        let more = Coarse::from(self.cooldowns.saturating_sub(TAIL_COOLDOWNS)) << 8;
+        Coarse::from(self.least).saturating_sub(more).max(self.learned().into())
     }
 
     /// log2 of the learned K, coarsely.
@@ -102,10 +110,12 @@ impl Probe {
         if distance == 0 {
             return Log::ZERO;
         }
+        let scale = if self.progress < length { self.length().into() } else { self.tail() };
         const LOG2_OF_3: Coarse = 406;
         /// Above the plateau, L is at least this, or a higher limit would be found late.
         const SIXTEENTH: Coarse = -(4 << 8);
-        let distance = coarse(distance).saturating_sub(coarse(length)).saturating_mul(2);
+        let distance =
+            coarse(distance).saturating_sub(8 << 8).saturating_sub(scale).saturating_mul(2);
         let growth = distance
             .saturating_add(LOG2_OF_3)
             .saturating_add(if self.progress < length {
@@ -114,7 +124,7 @@ impl Probe {
                 self.depth().max(SIXTEENTH)
             })
             .saturating_add(weight)
-            .saturating_sub(self.length().into());
+            .saturating_sub(scale);
         Log::of_growth(growth.min(most))
     }
 
@@ -137,8 +147,7 @@ impl Probe {
     /// growth of the interval: L, and at most `gained` of what the rate has gained since the previous hit.
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         if self.is_ripe() {
-            let most = u8::try_from(self.least >> 8).unwrap_or(0).max(MOST);
-            self.length = self.length.max(self.length.saturating_add(1).min(most));
+            self.length = self.length.max(self.length.saturating_add(1).min(MOST));
         } else {
             // The window that set a longer one did not cause this hit.
             self.length = self.length.min(MOST);
@@ -202,7 +211,7 @@ impl Probe {
     }
 
     /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least two
-    /// cooldowns, and up to sixteen as hits repeat.
+    /// cooldowns, and up to 64 as hits repeat.
     pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
         let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);
         if coarse(before.successes.into()) >= most {

@@ -313,6 +313,10 @@ class Paced:
         """K, as a coarse logarithm."""
         return max(self.learned(), self.least)
 
+    def tail(self):
+        """The K of growth above the plateau: an epoch of more than 2^3 cooldowns counts as one of as many."""
+        return max(self.learned(), self.least - (max(self.cooldowns - 3, 0) << 8))
+
     def learned(self):
         """The K that was learned, as a coarse logarithm."""
         return fit((self.length << 8) + (self.flight << 4), 16)
@@ -357,14 +361,15 @@ class Paced:
         elif self.gap:
             # A sixteenth of an octave is a fraction of log(2) / 16.
             rise = max(rise, logs.rough(self.gap) - 1_159)
-        cubic = 2 * (logs.rough(distance) - logs.rough(length)) + 406
-        return logs.growth(min(cubic + rise + weight - self.aim(), most))
+        aim = self.tail() if self.progress > length else self.aim()
+        cubic = 2 * (logs.rough(distance) - (8 << 8) - aim) + 406
+        return logs.growth(min(cubic + rise + weight - aim, most))
 
     def cut(self, interval, flight, gained):
         """By how much the interval grows after a hit with 2^flight calls in flight. At most `gained` of
         what the rate has gained since the previous hit counts."""
         if self.is_ripe():
-            self.length = max(self.length, min(self.length + 1, max(self.least >> 8, 8)))
+            self.length = max(self.length, min(self.length + 1, 8))
         else:
             self.length = min(self.length, 8)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
@@ -385,10 +390,10 @@ class Paced:
 
     def cover_cooldowns(self, lost, successes, ripe):
         """An epoch lasts at least several cooldowns, of 2^lost calls each."""
-        if logs.rough(successes) >= lost + (4 << 8):
+        if logs.rough(successes) >= lost + (6 << 8):
             self.cooldowns = max(self.cooldowns - 1, 1)
         elif ripe:
-            self.cooldowns = min(self.cooldowns + 1, 4)
+            self.cooldowns = min(self.cooldowns + 1, 6)
         self.least = min(max(lost + (self.cooldowns << 8), 0), 16 << 8)
 
 
