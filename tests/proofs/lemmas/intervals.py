@@ -51,8 +51,8 @@ def a_client(dice):
 
 
 def parts(state):
-    """The learned length of an epoch, the interval's end, the release and the interval."""
-    return state[2] * 256 + state[4] * 16, state[INTERVAL_END], state[RELEASE], state[INTERVAL]
+    """The learned length of an epoch as it counts for L, the interval's end, the release and the interval."""
+    return min(state[2], 8) * 256 + state[4] * 16, state[INTERVAL_END], state[RELEASE], state[INTERVAL]
 
 
 def recorded(*instants):

@@ -85,7 +85,7 @@ def probe_cut(
     ripe = progress >= power(aim(length, shortest, flight) - 768)
     length = next_length(length, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
-    depth = depth_of(learned(length, flight))
+    depth = depth_of(learned(least(length, MOST), flight))
     cut = of_cut(power(depth + 2048))
     back = taken_back(base, interval, gained)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
@@ -100,7 +100,7 @@ def deepened(part, taken):
 @step("probe_deepen", lambda dice: [*a_probe(dice), dice.number(0, U8)])
 def probe_deepen(length, _shortest, flight, _progress, successes, _gap, _cooldowns, _base, rejected):
     part = (rejected << 16) // (rejected + successes + 1)
-    depth = depth_of(learned(length, flight))
+    depth = depth_of(learned(least(length, MOST), flight))
     return deepened(of_cut(part), of_cut(power(depth + 2048)))
 
 
@@ -115,7 +115,7 @@ def probe_grow(length, shortest, flight, progress, successes, gap, cooldowns, ba
     goal = aim(length, shortest, flight)
     if progress == power(goal):
         return 0, *probe
-    rise = depth_of(learned(length, flight))
+    rise = depth_of(learned(least(length, MOST), flight))
     if progress > power(goal):
         rise = max(rise, -4 * 256)
     elif gap:

@@ -71,8 +71,12 @@ impl Probe {
 
     /// log2 of the learned K, coarsely.
     fn learned(&self) -> i16 {
-        let learned = i16::from(self.length).saturating_mul(256);
-        learned.saturating_add(self.flight())
+        self.in_proportion(self.length)
+    }
+
+    /// log2 of a K of 2^`length`, in proportion to the calls in flight, coarsely.
+    fn in_proportion(&self, length: u8) -> i16 {
+        i16::from(length).saturating_mul(256).saturating_add(self.flight())
     }
 
     /// log2 of a sixteenth of the calls in flight at the cut, coarsely.
@@ -80,9 +84,10 @@ impl Probe {
         i16::from(self.flight) << 4
     }
 
-    /// L as a logarithm: the inverse of the square root of the learned K, which is at least 16.
+    /// L as a logarithm: the inverse of the square root of the learned K. A K that a window taught counts as at most
+    /// 256. Otherwise, a client with more calls in a window would be cut less than the others, and keep them.
     pub(super) fn depth(&self) -> Coarse {
-        Coarse::from(self.learned() / 2).saturating_neg()
+        Coarse::from(self.in_proportion(self.length.min(MOST)) / 2).saturating_neg()
     }
 
     /// The epoch begins this far below its plateau, instead of L.

@@ -323,7 +323,7 @@ class Paced:
 
     def depth(self):
         """How much a hit cuts, as a coarse logarithm."""
-        return -int(self.learned() / 2)
+        return -(fit((min(self.length, 8) << 8) + (self.flight << 4), 16) // 2)
 
     def side(self):
         """Whether the rate is near its plateau or above, after a quarter of K."""
