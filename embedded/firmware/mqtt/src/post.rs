@@ -56,6 +56,11 @@ impl Post {
         }
     }
 
+    /// The connection broke while a message was sent, which the broker may have received. It is sent again.
+    pub const fn broken(&mut self) {
+        self.again += 1;
+    }
+
     /// Records the broker's answer to a packet.
     pub fn answered(&mut self, packet: PacketIdentifier, outcome: Outcome) {
         let Some(index) = self.flying.iter().position(|flight| flight.packet == packet) else {

@@ -99,9 +99,13 @@ async fn exchange<'a>(client: &mut Mqtt<'a>, post: &mut Post) -> Result<(), Mqtt
                     defmt::panic!("a message is rejected, or exceeds its buffer");
                 };
                 let options = PublicationOptions::new(TopicReference::Name(TOPIC)).at_least_once();
-                // If nothing was sent, the permit is returned.
-                if let Some(packet) = client.publish(&options, payload.as_bytes().into()).await? {
-                    post.left(packet, permit);
+                match client.publish(&options, payload.as_bytes().into()).await {
+                    Ok(Some(packet)) => post.left(packet, permit),
+                    Ok(None) => {} // Nothing was sent, so the permit is returned.
+                    Err(error) => {
+                        post.broken();
+                        return Err(error);
+                    }
                 }
             }
             Either4::Third(header) => {
