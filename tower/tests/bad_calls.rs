@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::join_all;
 use tidegate_tower::tidegate::{Outcome, Policy};
 use tidegate_tower::{Gate, SendThrough};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -70,30 +70,22 @@ async fn served(bad: &str, one_in: u32) -> f64 {
     good.iter().map(|served| f64::from(u8::from(*served) * 100)).sum::<f64>() / good.len() as f64
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn calls_that_always_fail_stop_no_other_call() {
     let cases = [
-        ("500", 10, 99.0),
-        ("503", 10, 99.0),
-        ("reset", 10, 99.0),
-        ("429", 10, 95.0),
-        ("429", 50, 95.0),
-        ("429", 200, 95.0),
-        ("429/large", 10, 95.0),
+        ("500", 10),
+        ("503", 10),
+        ("reset", 10),
+        ("429", 10),
+        ("429", 50),
+        ("429", 200),
+        ("429/large", 10),
     ];
-    let runs = cases.map(|(bad, one_in, least)| async move {
-        // The timeouts are real, and other tests run on the same processors.
-        let mut seen = Vec::new();
-        for _ in 0..3 {
-            let share = served(bad, one_in).await;
-            if share >= least {
-                return Ok(());
-            }
-            seen.push(share);
-        }
-        Err(format!("{seen:.1?} % served beside {bad} for one in {one_in}"))
-    });
-    try_join_all(runs).await.unwrap();
+    // The clock moves only while every task waits, so that a busy machine delays no call.
+    for (bad, one_in) in cases {
+        let share = served(bad, one_in).await;
+        assert!(share >= 99.0, "{share:.1} % served beside {bad} for one in {one_in}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
