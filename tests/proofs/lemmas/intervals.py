@@ -19,14 +19,14 @@ from lemma import (
 )
 from lemmas.chance import drawn
 from lemmas.logs import I32, OCTAVE, log_of, signed, span_of, sum32
-from lemmas.probes import LIMIT, depth_of
+from lemmas.probes import depth_of
 
 LATENESS = 2_000_000
 DAY = 86_400 * SECOND
 LEAST, PROBE = log_of(SECOND), log_of(20 * SECOND)
 SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
-PACED = 19  # The numbers of a state before its meter.
+PACED = 20  # The numbers of a state before its meter.
 INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 7, PACED + 11)
 CEILING, MISSES, CALLS, OWN = range(PACED + 12, PACED + 16)
 DOWN, FRESH, MISSED = range(PACED + 18, PACED + 21)
@@ -38,12 +38,12 @@ def a_client(dice):
     now = dice.instant()
     interval = dice.number(0, 62 * OCTAVE)
     interval_end, fresh_at, event = (dice.near(now, 100 * SECOND) for _ in range(3))
-    least, misses = dice.number(0, LIMIT), dice.choice([1, 2, 5, dice.number(1, 40)])
+    least, misses = dice.number(0, U8), dice.choice([1, 2, 5, dice.number(1, 40)])
     calls, own = dice.choice([misses, dice.number(1, misses)]), dice.choice([0, dice.number(1, 8)])
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 16), least, flight, *[0] * (PACED - 5)]
+    paced = [1, interval, dice.number(4, 16), 0, least, flight, *[0] * (PACED - 6)]
     meter = [event, 0, 0, event, 0, 0, 0]
     hinted = [0, 0, U32, 0, 0, 16, 0]
     missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
@@ -52,7 +52,7 @@ def a_client(dice):
 
 def parts(state):
     """The learned length of an epoch as it counts for L, the interval's end, the release and the interval."""
-    return min(state[2], 8) * 256 + state[4] * 16, state[INTERVAL_END], state[RELEASE], state[INTERVAL]
+    return min(state[2], 8) * 256 + state[5] * 16, state[INTERVAL_END], state[RELEASE], state[INTERVAL]
 
 
 def recorded(*instants):

@@ -30,19 +30,30 @@ def next_length(length, ripe):
     return ite(ripe, most(length, least(length + 1, MOST)), least(length, MOST))
 
 
-def learned(length, flight):
-    """`Probe::learned`: log2 of the learned K, coarsely."""
+def taught(length, flight):
+    """`Probe::in_proportion`: log2 of the K that hits have taught, coarsely."""
     return 256 * length + 16 * flight
 
 
-def aim(length, shortest, flight):
+def learned(length, window, flight, base):
+    """`Probe::learned`: log2 of the K that hits or a window have taught, coarsely."""
+    calls = clamp(64 * window - (base >> 16), 0, LIMIT) if window else 0
+    return max(taught(length, flight), calls)
+
+
+def depth(length, window, flight, base):
+    """`Probe::depth`: L as a logarithm, coarsely."""
+    return depth_of(min(learned(length, window, flight, base), taught(MOST, flight)))
+
+
+def aim(length, window, shortest, flight, base):
     """`Probe::length`: log2 of K, coarsely."""
-    return most(learned(length, flight), shortest)
+    return max(learned(length, window, flight, base), 16 * shortest)
 
 
-def tail(length, shortest, flight, cooldowns):
+def tail(length, window, shortest, flight, cooldowns, base):
     """`Probe::tail`: log2 of the K of growth above the plateau, coarsely."""
-    return max(learned(length, flight), shortest - 256 * max(cooldowns - 3, 0))
+    return max(learned(length, window, flight, base), 16 * shortest - 256 * max(cooldowns - 3, 0))
 
 
 def taken_back(base, interval, gained):
@@ -59,7 +70,8 @@ def a_log(dice):
 def a_probe(dice):
     return [
         dice.number(4, 16),
-        dice.choice([0, dice.number(0, LIMIT)]),
+        dice.choice([0, dice.number(0, U8)]),
+        dice.choice([0, dice.number(0, U8)]),
         dice.choice([0, dice.number(0, U8)]),
         dice.u32() >> dice.randrange(32),
         dice.u16() >> dice.randrange(16),
@@ -79,17 +91,16 @@ def a_probe(dice):
     ],
 )
 def probe_cut(
-    length, shortest, flight, progress, _successes, _gap, cooldowns, base, interval, coming, gained
+    length, window, shortest, flight, progress, _successes, _gap, cooldowns, base, interval, coming, gained
 ):
     base, interval = signed(base), signed(interval)
-    ripe = progress >= power(aim(length, shortest, flight) - 768)
+    ripe = progress >= power(aim(length, window, shortest, flight, base) - 768)
     length = next_length(length, ripe)
     flight = min(max(signed(coming) - 1024, 0) >> 4, U8)
-    depth = depth_of(learned(least(length, MOST), flight))
-    cut = of_cut(power(depth + 2048))
+    cut = of_cut(power(depth(length, window, flight, base) + 2048))
     back = taken_back(base, interval, gained)
     grown, base = sum32(back, cut) & U32, sum32(interval, back) & U32
-    return grown, length, shortest, flight, 0, 0, 0, cooldowns, base
+    return grown, length, window, shortest, flight, 0, 0, 0, cooldowns, base
 
 
 def deepened(part, taken):
@@ -98,29 +109,29 @@ def deepened(part, taken):
 
 
 @step("probe_deepen", lambda dice: [*a_probe(dice), dice.number(0, U8)])
-def probe_deepen(length, _shortest, flight, _progress, successes, _gap, _cooldowns, _base, rejected):
+def probe_deepen(length, window, _shortest, flight, _progress, successes, _gap, _cooldowns, base, rejected):
     part = (rejected << 16) // (rejected + successes + 1)
-    depth = depth_of(learned(least(length, MOST), flight))
-    return deepened(of_cut(part), of_cut(power(depth + 2048)))
+    taken = power(depth(length, window, flight, signed(base)) + 2048)
+    return deepened(of_cut(part), of_cut(taken))
 
 
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
 )
-def probe_grow(length, shortest, flight, progress, successes, gap, cooldowns, base, weight, most):
+def probe_grow(length, window, shortest, flight, progress, successes, gap, cooldowns, base, weight, most):
     weight, most = signed(weight), signed(most)
     progress = within(progress + power(weight), U32)
-    probe = length, shortest, flight, progress, successes, gap, cooldowns, base
-    goal = aim(length, shortest, flight)
+    probe = length, window, shortest, flight, progress, successes, gap, cooldowns, base
+    goal = aim(length, window, shortest, flight, signed(base))
     if progress == power(goal):
         return 0, *probe
-    rise = depth_of(learned(least(length, MOST), flight))
+    rise = depth(length, window, flight, signed(base))
     if progress > power(goal):
         rise = max(rise, -4 * 256)
     elif gap:
         rise = max(rise, coarse(gap) - 1_159)
-    scale = goal if progress < power(goal) else tail(length, shortest, flight, cooldowns)
+    scale = goal if progress < power(goal) else tail(length, window, shortest, flight, cooldowns, signed(base))
     distance = 2 * (coarse(abs(progress - power(goal))) - 2048 - scale)
     return of_growth(min(distance + 406 + rise + weight - scale, most)), *probe
 

@@ -25,13 +25,13 @@ use probe::Probe;
 
 const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
 const LOG: &[Kind] = &[Four];
-const PROBE: &[Kind] = &[Byte, Two, Byte, Four, Two, Byte, Byte, Four];
+const PROBE: &[Kind] = &[Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
 /// The layout of the state: paced calls and the noise among them, the meter, interval end and
 /// release, the interval, the event, the misses and their evidence, the usual call, and hints.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
-    Byte, Four, Byte, Two, Byte, Four, Two, Byte, Byte, Four,
+    Byte, Four, Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four,
     Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte,
     At, Four, Four, At, Four, Two, Byte,
     At, At, Four,
@@ -127,7 +127,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([26, 27, 38].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([27, 28, 39].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.

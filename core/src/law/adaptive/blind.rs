@@ -394,6 +394,7 @@ impl AdaptiveState {
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);
+        let quota = self.quota();
         let Phase::Paced(paced) = &mut self.phase else { return };
         let Some((cycle, calls, again)) = read else {
             paced.target = self.interval;
@@ -417,8 +418,13 @@ impl AdaptiveState {
         }
         .min(SLOWEST);
         let window = again || dark < SHORTEST || dark > OUTAGE;
-        if trusted && window || self.hinted.knows() {
-            paced.probe.cover(calls);
+        let knows = self.hinted.knows();
+        if quota > Log::ZERO || paced.probe.was_told() {
+            if trusted && window || knows {
+                paced.probe.cover(calls);
+            }
+        } else if trusted && (window || dark > cycle.halved(1)) || knows {
+            paced.probe.cover_windows(Log::of_span(cycle), paced.target);
         }
     }
 

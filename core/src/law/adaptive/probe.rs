@@ -14,10 +14,12 @@ use crate::snapshot::fields;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
-    /// log2 of the K that was learned, from hits or from a window.
+    /// log2 of the K that was learned, from hits or from a window that the server described.
     length: u8,
-    /// log2 of the smallest K of this epoch, coarsely: that of several cooldowns.
-    least: i16,
+    /// log2 of the shortest time of an epoch, in quarters of an octave: that of several windows. Zero if unknown.
+    window: u8,
+    /// log2 of the smallest K of this epoch, in sixteenths of an octave: that of several cooldowns.
+    least: u8,
     /// log2 of a sixteenth of the calls in flight at the cut, in sixteenths of an octave. An epoch
     /// is longer by this factor, because a response reflects the rate of a round trip ago.
     flight: u8,
@@ -37,7 +39,7 @@ pub(super) struct Probe {
 const FIRST: u8 = 4;
 const MOST: u8 = 8;
 /// log2 of the longest length.
-const LIMIT: i16 = 16 << 8;
+const LIMIT: Coarse = 16 << 8;
 /// log2 of the minimum and maximum number of cooldowns per epoch.
 const FEWEST_COOLDOWNS: u8 = 1;
 const MOST_COOLDOWNS: u8 = 6;
@@ -48,6 +50,7 @@ impl Probe {
     pub(super) const fn new() -> Self {
         Self {
             length: FIRST,
+            window: 0,
             least: 0,
             flight: 0,
             progress: 0,
@@ -60,18 +63,31 @@ impl Probe {
 
     /// log2 of the present K, coarsely.
     pub(super) fn length(&self) -> i16 {
-        self.learned().max(self.least)
+        self.learned().max(self.least())
+    }
+
+    /// log2 of the smallest K of this epoch, coarsely.
+    fn least(&self) -> i16 {
+        i16::from(self.least) << 4
     }
 
     /// log2 of the K of growth above the plateau, coarsely.
     fn tail(&self) -> Coarse {
         let more = Coarse::from(self.cooldowns.saturating_sub(TAIL_COOLDOWNS)) << 8;
-        Coarse::from(self.least).saturating_sub(more).max(self.learned().into())
+        Coarse::from(self.least()).saturating_sub(more).max(self.learned().into())
     }
 
-    /// log2 of the learned K, coarsely.
+    /// log2 of the learned K, coarsely: at least that of several windows at the rate of the latest hit.
+    /// Clients of a window meet its end at the same time. So epochs of clients with few and with many calls have to last
+    /// equally long, or those with few calls would not regain in time what a hit takes.
     fn learned(&self) -> i16 {
-        self.in_proportion(self.length)
+        let taught = self.in_proportion(self.length);
+        if self.window == 0 {
+            return taught;
+        }
+        let windows = Coarse::from(self.window) << 6;
+        let calls = windows.saturating_sub(self.base.coarse()).clamp(0, LIMIT);
+        taught.max(i16::try_from(calls).unwrap_or(i16::MAX))
     }
 
     /// log2 of a K of 2^`length`, in proportion to the calls in flight, coarsely.
@@ -87,7 +103,7 @@ impl Probe {
     /// L as a logarithm: the inverse of the square root of the learned K. A K that a window taught counts as at most
     /// 256. Otherwise, a client with more calls in a window would be cut less than the others, and keep them.
     pub(super) fn depth(&self) -> Coarse {
-        Coarse::from(self.in_proportion(self.length.min(MOST)) / 2).saturating_neg()
+        Coarse::from(self.learned().min(self.in_proportion(MOST)) / 2).saturating_neg()
     }
 
     /// The epoch begins this far below its plateau, instead of L.
@@ -169,7 +185,7 @@ impl Probe {
 
     /// Whether each rejection costs a cooldown of so many calls that epochs are longer.
     pub(super) const fn spans_cooldowns(&self) -> bool {
-        self.least > (FIRST as i16) << 8
+        self.least > FIRST << 4
     }
 
     /// Whether the epoch is longer because of the calls in flight.
@@ -203,11 +219,22 @@ impl Probe {
         self.progress = 0;
     }
 
-    /// An epoch has about as many calls as a window, because silence within a window is no
-    /// evidence.
+    /// An epoch has about as many calls as a window, because silence within a window is no evidence.
     pub(super) fn cover(&mut self, calls: u32) {
-        let length = coarse(calls).min(LIMIT.into()) >> 8;
+        let length = coarse(calls).min(LIMIT) >> 8;
         self.length = self.length.max(u8::try_from(length).unwrap_or(0));
+    }
+
+    /// Whether a rejection has asked for a cooldown.
+    pub(super) const fn was_told(&self) -> bool {
+        self.least > 0
+    }
+
+    /// An epoch lasts for four windows of this length, and its plateau is this interval. That is for clients that are
+    /// told nothing: they find the end of a window only by exceeding it, all at the same time.
+    pub(super) fn cover_windows(&mut self, window: Log, interval: Log) {
+        self.window = u8::try_from(window.octaves(2).coarse() >> 6).unwrap_or(u8::MAX);
+        self.base = interval;
     }
 
     /// Whether an eighth of K or more was served.
@@ -225,13 +252,14 @@ impl Probe {
             self.cooldowns = self.cooldowns.saturating_add(1).min(MOST_COOLDOWNS);
         }
         let least = lost.saturating_add(Coarse::from(self.cooldowns) << 8).max(0);
-        self.least = i16::try_from(least).unwrap_or(LIMIT).min(LIMIT);
+        self.least = u8::try_from(least >> 4).unwrap_or(u8::MAX);
     }
 }
 
 fields!(Probe {
     length: u8,
-    least: i16,
+    window: u8,
+    least: u8,
     flight: u8,
     progress: u32,
     successes: u16,

@@ -593,7 +593,7 @@ class Adaptive(Law):
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
         grown = fit(self.apart - paced.grow(weight, most))
-        if quota and paced.least > 4 << 8:
+        if quota and paced.least > 4 << 4:
             # Each rejection costs a cooldown: a 64th below the quota, not an eighth above it.
             quota += logs.ratio(8 * 64, 7 * 63)
         self.apart = max(grown, min(quota, self.apart), 0)
@@ -666,8 +666,12 @@ class Adaptive(Law):
         else:
             self.phase.target = max(target, reading)
         self.phase.target = min(self.phase.target, SLOWEST)
-        if trusted and (again or not SECOND <= dark <= 60 * SECOND) or self.hinted.knows():
-            self.phase.cover(calls)
+        window, knows = again or not SECOND <= dark <= 60 * SECOND, self.hinted.knows()
+        if self.quota_interval() > 0 or self.phase.least > 0:
+            if trusted and window or knows:
+                self.phase.cover(calls)
+        elif trusted and (window or dark > cycle // 2) or knows:
+            self.phase.cover_windows(log(cycle), self.phase.target)
 
     # Snapshots.
 

@@ -295,35 +295,42 @@ class Noise:
 
 class Paced:
     """The cubic search for the rate: an epoch lasts from one cut to the next, and aims at K successes,
-    which are 2^length or more."""
+    which are 2^length or more. The shortest time is in quarters of an octave, the least length in sixteenths."""
 
     FIELDS = (
-        "target i32 length u8 least i16 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
+        "target i32 length u8 window u8 least u8 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
         " base i32 noise noise rejected u8 searching flag"
     )
 
     def __init__(self, target):
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 1
-        self.flight = 0
+        self.flight = self.window = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
         self.searching = True
         self.noise = Noise()
 
     def aim(self):
         """K, as a coarse logarithm."""
-        return max(self.learned(), self.least)
+        return max(self.learned(), self.least << 4)
 
     def tail(self):
         """The K of growth above the plateau: an epoch of more than 2^3 cooldowns counts as one of as many."""
-        return max(self.learned(), self.least - (max(self.cooldowns - 3, 0) << 8))
+        return max(self.learned(), (self.least << 4) - (max(self.cooldowns - 3, 0) << 8))
 
     def learned(self):
         """The K that was learned, as a coarse logarithm."""
-        return fit((self.length << 8) + (self.flight << 4), 16)
+        taught = self.taught(self.length)
+        if self.window == 0:
+            return taught
+        windows = (self.window << 6) - logs.coarse(self.base)
+        return max(taught, min(max(windows, 0), 16 << 8))
+
+    def taught(self, length):
+        return fit((length << 8) + (self.flight << 4), 16)
 
     def depth(self):
         """How much a hit cuts, as a coarse logarithm."""
-        return -(fit((min(self.length, 8) << 8) + (self.flight << 4), 16) // 2)
+        return -(min(self.learned(), self.taught(8)) // 2)
 
     def side(self):
         """Whether the rate is near its plateau or above, after a quarter of K."""
@@ -388,13 +395,18 @@ class Paced:
         """An epoch has about this many calls."""
         self.length = max(self.length, min(logs.rough(calls) >> 8, 16))
 
+    def cover_windows(self, window, interval):
+        """An epoch lasts for four windows of this length, and its plateau is this interval."""
+        self.window = min(logs.coarse(logs.octaves(window, 2)) >> 6, 255)
+        self.base = interval
+
     def cover_cooldowns(self, lost, successes, ripe):
         """An epoch lasts at least several cooldowns, of 2^lost calls each."""
         if logs.rough(successes) >= lost + (6 << 8):
             self.cooldowns = max(self.cooldowns - 1, 1)
         elif ripe:
             self.cooldowns = min(self.cooldowns + 1, 6)
-        self.least = min(max(lost + (self.cooldowns << 8), 0), 16 << 8)
+        self.least = min(max(lost + (self.cooldowns << 8), 0) >> 4, 255)
 
 
 UNKNOWN = U32
