@@ -389,8 +389,8 @@ impl AdaptiveState {
     /// Ends a dark time. If the server's capacity runs out before the end of a window, the right
     /// rate is what was served in a whole cycle of bright and dark time. With enough calls, and dark for a
     /// quarter of the cycle, that reading can be trusted. The target becomes a faster reading that can be
-    /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, or the server describes
-    /// its limit, the epoch has at least as many calls.
+    /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, the cycle is a window,
+    /// and epochs last for four of them. If the server has told something, the epoch has at least as many calls.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.event_at;
         let read = self.meter.end_dark(now, dark, self.usual);

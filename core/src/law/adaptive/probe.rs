@@ -78,8 +78,8 @@ impl Probe {
     }
 
     /// log2 of the learned K, coarsely: at least that of several windows at the rate of the latest hit.
-    /// Clients of a window meet its end at the same time. So epochs of clients with few and with many calls have to last
-    /// equally long, or those with few calls would not regain in time what a hit takes.
+    /// Clients of a window meet its end at the same time. So epochs of clients with few and with many calls have to
+    /// last equally long, or those with few calls would not regain in time what a hit takes.
     fn learned(&self) -> i16 {
         let taught = self.in_proportion(self.length);
         if self.window == 0 {
