@@ -157,11 +157,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
         #[cfg(feature = "local")]
-        let courier = self.courier(desk, now);
+        let start = self.courier(desk, now);
         drop(state);
         wakes.wake();
         #[cfg(feature = "local")]
-        self.start(courier);
+        if let Some(start) = start {
+            start();
+        }
         done
     }
 }

@@ -35,12 +35,11 @@
 //!
 //! On Windows, the processes use a named pipe. That part is compiled in the tests, but not run.
 
-mod budgets;
-mod courier;
+mod budget;
 mod error;
 mod frames;
-mod leased;
 mod line;
+mod member;
 mod place;
 mod post;
 mod record;
@@ -56,18 +55,15 @@ use std::time::Duration;
 
 use tidegate::Quota;
 
-pub use budgets::LocalBudget;
+pub use budget::LocalBudget;
 pub use error::LocalError;
 
-pub(crate) use courier::{Courier, Sharing};
-pub(crate) use leased::Leased;
+pub(crate) use member::{Courier, Leased, Sharing, of_one};
 
 use crate::gate::{Builder, Gate};
 use crate::timer::Timer;
-use budgets::Terms;
 use place::Place;
 use post::Post;
-use standing::Standing;
 
 /// With which processes a gate shares its budgets, and how: see [`Builder::share`].
 #[derive(Clone, Debug)]
@@ -148,17 +144,9 @@ impl Builder {
     /// # Errors
     /// [`LocalError`] if the name is invalid, or the folder's path is too long for a socket.
     pub fn share(mut self, share: impl Into<Share>) -> Result<Self, LocalError> {
-        let Share { name, folder, expiry, alone, heartbeat } = share.into();
-        let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
-        let terms = Terms {
-            place: Place::new(name, folder)?,
-            expiry,
-            heartbeat,
-            alone: alone.map_or_else(second, Ok)?,
-            standing: Mutex::new(Standing::new(self.policy, expiry, heartbeat)),
-        };
+        let place = Place::new(share.into(), self.policy)?;
         self.sharing = Some(Sharing {
-            post: Arc::new(Post::new(terms)),
+            post: Arc::new(Post::new(place)),
             start: |runtime, courier| drop(runtime.spawn(Courier::carry(courier))),
         });
         Ok(self)
@@ -173,7 +161,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// Why the budgets [cannot be shared](self#if-the-budget-cannot-be-shared).
     pub async fn check(&self) -> Result<(), LocalError> {
         match self.post() {
-            Some(post) => post.check().await,
+            Some(post) => post.find(None).await.map(drop),
             None => Ok(()),
         }
     }
@@ -198,7 +186,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// The counters of a shared key's budget, if this process holds it.
     #[must_use]
     pub fn budget(&self, key: &str) -> Option<LocalBudget> {
-        self.post()?.budget(key)
+        self.post()?.seat()?.stats(key.as_bytes())
     }
 
     fn post(&self) -> Option<&Post> {

@@ -1,5 +1,5 @@
 //! The meeting point of the processes: a socket in a folder that belongs to one user, or a named
-//! pipe on Windows.
+//! pipe on Windows; and the terms on which this one shares its budgets.
 //!
 //! The owner of the socket at this path, the seat, holds the budgets. A process takes the seat when
 //! it binds a socket under another name and renames it to the path, which replaces the old one
@@ -11,8 +11,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use tidegate::law::AnyLaw;
+use tidegate::{Policy, Quota};
+
+use super::standing::Standing;
 use super::system::{self, Listener};
-use super::{LocalError, lock};
+use super::{LocalError, Share, lock};
 use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
@@ -27,12 +31,17 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The path that members connect to.
     pub(super) path: PathBuf,
+    pub(super) expiry: Duration,
+    pub(super) heartbeat: Duration,
+    pub(super) alone: Quota,
+    pub(super) standing: Mutex<Standing>,
     /// What was reported in the last minute, and when.
     reported: Mutex<Vec<(LocalError, Instant)>>,
 }
 
 impl Place {
-    pub(super) fn new(name: String, folder: Option<PathBuf>) -> Result<Self, LocalError> {
+    pub(super) fn new(share: Share, policy: Policy<AnyLaw>) -> Result<Self, LocalError> {
+        let Share { name, folder, expiry, alone, heartbeat } = share;
         let mut letters = name.bytes();
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let begins = letters.next().is_some_and(|byte| is_word(&byte));
@@ -51,7 +60,17 @@ impl Place {
                 path.display()
             )));
         }
-        Ok(Self { folder, name, path, reported: Mutex::default() })
+        let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
+        Ok(Self {
+            folder,
+            name,
+            path,
+            expiry,
+            heartbeat,
+            alone: alone.map_or_else(second, Ok)?,
+            standing: Mutex::new(Standing::new(policy, expiry, heartbeat)),
+            reported: Mutex::default(),
+        })
     }
 
     pub(super) fn report(&self, trouble: &LocalError) {
