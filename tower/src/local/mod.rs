@@ -160,10 +160,8 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// # Errors
     /// Why the budgets [cannot be shared](self#if-the-budget-cannot-be-shared).
     pub async fn check(&self) -> Result<(), LocalError> {
-        match self.post() {
-            Some(post) => post.find(None).await.map(drop),
-            None => Ok(()),
-        }
+        let Some(post) = self.post() else { return Ok(()) };
+        post.find(None).await.map(drop)
     }
 
     /// Returns the leases, and hands over the budgets that this process holds. Await it at the end

@@ -85,18 +85,10 @@ impl Place {
 
     /// Creates the folder if necessary, and checks that no other user can enter it.
     pub(super) fn open(&self) -> Result<(), LocalError> {
-        let folder = self.folder.display();
-        match system::own_folder(&self.folder) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(LocalError::new(format!(
-                "the folder {folder} is open to others or belongs to another user: make it yours with mode \
-                 700, or choose another"
-            ))),
-            Err(error) => Err(LocalError::unusable(
-                format_args!("the folder {folder} cannot be made"),
-                &error,
-            )),
-        }
+        system::own_folder(&self.folder).map_err(|error| {
+            let folder = self.folder.display();
+            LocalError::unusable(format_args!("the folder {folder} cannot be used"), &error)
+        })
     }
 
     /// The inode of the socket at the seat. `None` without one.
