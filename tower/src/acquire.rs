@@ -16,13 +16,12 @@ use std::task::{Context, Poll, ready};
 use tidegate::queue::{HoldLimit, Ticket};
 use tidegate::{Instant, Span};
 
-use crate::alarm::{self, Alarm, waker};
 use crate::desk::Wait;
 use crate::error::Error;
 use crate::layers::Layer;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
-use crate::timer::{Timer, Tokio};
+use crate::timer::{Alarm, Timer, Tokio, cooperate, waker};
 
 /// Waits for a permit. Returned by [`Call::acquire`](crate::Call::acquire).
 ///
@@ -222,7 +221,7 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
     type Output = Result<Permit<LIMITS, T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let admitted = ready!(alarm::cooperate(cx, |cx| self.wait(cx)));
+        let admitted = ready!(cooperate(cx, |cx| self.wait(cx)));
         if let Err(error) = &admitted {
             observe::rejected(error);
             self.give_up();

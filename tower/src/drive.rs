@@ -7,7 +7,7 @@ use std::task::Poll;
 use tidegate::{FastestCall, Instant, Outcome, Reason, Reply};
 
 use crate::acquire::Acquire;
-use crate::call::Call;
+use crate::call::{Call, Retry};
 use crate::classify::Classify;
 use crate::error::Error;
 use crate::observe::{self, Attempt};
@@ -88,7 +88,7 @@ pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
 where
     Fut: Future,
 {
-    let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
+    let (keys, deadline, retry) = (call.gate.keys.clone(), call.call.not_after(), call.retry);
     let (mut begin, mut unused) = (Instant::ZERO, call.unused_permit());
     if deadline < Instant::MAX {
         begin = keys.settings.timer.now();
@@ -104,7 +104,7 @@ where
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
                 (Err(error), None) => return finish(Err(error)),
             };
-            let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
+            let copy = (retry != Retry::Never).then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
             let timer = &keys.settings.timer;
@@ -143,7 +143,7 @@ where
                     let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
                     End::GaveUp(match outcome {
                         Outcome::Exhausted => rejected(key, Reason::Exhausted),
-                        _ if !retry.is_possible() => rejected(key, Reason::Attempts),
+                        _ if retry == Retry::Never => rejected(key, Reason::Attempts),
                         _ if retry.covers(outcome) => Error::NotRepeatable { key },
                         _ => Error::NotIdempotent { key },
                     })

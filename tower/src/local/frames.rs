@@ -1,9 +1,11 @@
 //! The protocol on a local socket: each side sends a greeting, then frames. See
 //! `core/docs/local.md`.
 
+use std::io;
+
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::error::{LocalError, Why};
+use super::LocalError;
 use super::standing::Told;
 
 /// The greeting: a name and the version of the protocol.
@@ -103,4 +105,27 @@ pub(super) async fn read(
     let mut body = vec![0; length];
     from.read_exact(&mut body).await?;
     Ok(Frame { id, kind, key, body })
+}
+
+/// Why a connection ended before the answer.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The process has ended.
+    Ended,
+    /// The process is alive and does not answer.
+    Silent,
+    /// It uses another protocol, or reported an error.
+    Trouble(LocalError),
+}
+
+impl From<io::Error> for Why {
+    fn from(_: io::Error) -> Self {
+        Self::Ended
+    }
+}
+
+impl From<LocalError> for Why {
+    fn from(error: LocalError) -> Self {
+        Self::Trouble(error)
+    }
 }

@@ -9,8 +9,8 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::error::{LocalError, Why};
-use super::frames::{self, GREETING, NO_REQUEST, TROUBLE};
+use super::LocalError;
+use super::frames::{self, GREETING, NO_REQUEST, TROUBLE, Why};
 use super::place::Number;
 use super::standing::Told;
 use super::system::Stream;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 
 use tidegate::queue::Gate;
 use tidegate::shared::{CountedMember, Member, REQUEST_BYTES};
-use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Span, law::AnyLaw};
+use tidegate::{Call, Decision, Instant, Reason, Reply, Span};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use super::post::Post;
+use super::post::{Answer, Post};
 use super::{LocalError, SharingStats};
 use crate::desk::Desk;
 use crate::gate::random;
@@ -26,18 +26,9 @@ const PATIENCE: Span = Span::from_secs(1);
 /// How the keys of a gate share their budgets with other processes.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing<const LIMITS: usize, T: Timer> {
-    pub(super) post: Arc<Post>,
+    pub(crate) post: Arc<Post>,
     /// Starts a courier on tokio. Only the builder for tokio's timer knows that the task is [`Send`].
     pub(super) start: fn(&Handle, Courier<LIMITS, T>),
-}
-
-impl<const LIMITS: usize, T: Timer> Sharing<LIMITS, T> {
-    /// The budgets have the first limit of a policy.
-    pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
-        if let Some(law) = policy.laws().first() {
-            self.post.set_policy(policy.limits([*law]));
-        }
-    }
 }
 
 pub(crate) struct Leased {
@@ -48,7 +39,7 @@ pub(crate) struct Leased {
     armed: Instant,
     /// Wakes the latest courier early. `None` if it has ended.
     bell: Option<Arc<Notify>>,
-    trouble: Option<LocalError>,
+    pub(super) trouble: Option<LocalError>,
     /// Whether it has sent its last request. It sends no more requests, except for calls that still wait.
     left: bool,
 }
@@ -123,15 +114,17 @@ impl Leased {
         None
     }
 
-    /// Handles an answer, or the error that there is none.
+    /// Handles an answer. Returns its trouble, or the error that there is no valid grant.
     fn hear(
         &mut self,
         now: Instant,
         waiting: u16,
-        answer: Result<Vec<u8>, LocalError>,
-    ) -> Result<(), LocalError> {
-        let heard = self.member.hear(now, &answer?, waiting);
-        heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))
+        answer: Answer,
+    ) -> Result<Option<LocalError>, LocalError> {
+        let (grant, replaced) = answer?;
+        let heard = self.member.hear(now, &grant, waiting);
+        heard.map_err(|error| LocalError::new(format!("the grant is invalid: {error}")))?;
+        Ok(replaced)
     }
 
     pub(crate) fn stats(&self) -> SharingStats {
@@ -184,10 +177,6 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         }
     }
 
-    pub(super) fn trouble(&self) -> Option<LocalError> {
-        self.lock().gate.leased.as_ref()?.trouble.clone()
-    }
-
     /// After each event: wakes the courier if it is needed earlier. If it has ended with its runtime, returns the start
     /// of another one.
     pub(crate) fn courier(
@@ -237,7 +226,7 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
                     let (leased, waiting) = self.member(desk)?;
                     if let Some((number, answer)) = heard.take() {
                         match leased.hear(now, waiting, answer) {
-                            Ok(()) => leased.trouble = post.is_replaced(),
+                            Ok(trouble) => leased.trouble = trouble,
                             Err(_) if number != latest => {} // that request was given up
                             Err(trouble) => {
                                 leased.member.miss(now);

@@ -36,7 +36,6 @@
 //! On Windows, the processes use a named pipe. That part is compiled in the tests, but not run.
 
 mod budget;
-mod error;
 mod frames;
 mod line;
 mod member;
@@ -49,6 +48,8 @@ mod standing;
 #[cfg_attr(windows, path = "windows.rs")]
 mod system;
 
+use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -56,7 +57,6 @@ use std::time::Duration;
 use tidegate::Quota;
 
 pub use budget::LocalBudget;
-pub use error::LocalError;
 
 pub(crate) use member::{Courier, Leased, Sharing, of_one};
 
@@ -178,7 +178,7 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// [continue](self#if-the-budget-cannot-be-shared).
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
-        self.keys.find(key)?.trouble()
+        self.keys.find(key)?.lock().gate.leased.as_ref()?.trouble.clone()
     }
 
     /// The counters of a shared key's budget, if this process holds it.
@@ -226,6 +226,32 @@ impl SharingStats {
         self.without = self.without.saturating_add(other.without);
     }
 }
+
+/// Why a request to the process that holds the budget failed. Calls continue within the share of
+/// this process. [`Gate::trouble`](crate::Gate::trouble) returns it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LocalError {
+    what: Arc<str>,
+}
+
+impl LocalError {
+    fn new(what: impl Into<Arc<str>>) -> Self {
+        Self { what: what.into() }
+    }
+
+    /// An error that contains the system's message, and says that calls continue.
+    fn unusable(what: fmt::Arguments<'_>, error: &io::Error) -> Self {
+        Self::new(format!("{what}: {error}. Calls continue within the share of this process"))
+    }
+}
+
+impl fmt::Display for LocalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for LocalError {}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex};
 use tidegate::Policy;
 use tidegate::law::AnyLaw;
 
-use super::error::{LocalError, Why};
+use super::frames::Why;
 use super::line::Line;
 use super::place::{Number, Place};
 use super::seat::Seat;
 use super::standing::Standing;
-use super::{frames, lock, system};
+use super::{LocalError, frames, lock, system};
 
 /// Attempts to find or take the seat while others do the same.
 const TRIES: usize = 5;
@@ -24,7 +24,10 @@ pub(super) enum Way {
     Line(Arc<Line>),
 }
 
-pub(super) struct Post {
+/// A grant, and why this process's policy does not apply, if it does not.
+pub(super) type Answer = Result<(Vec<u8>, Option<LocalError>), LocalError>;
+
+pub(crate) struct Post {
     pub(super) place: Arc<Place>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
@@ -36,44 +39,38 @@ impl Post {
         Self { place: Arc::new(place), way: Mutex::default(), search: Default::default() }
     }
 
-    /// Sets the policy of the budgets that this process holds, now or later.
-    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
+    /// Sets the policy of the budgets that this process holds, now or later: that of the first limit.
+    pub(crate) fn set_policy<const LIMITS: usize>(&self, policy: Policy<AnyLaw, LIMITS>) {
+        let Some(law) = policy.laws().first().copied() else { return };
         let (seat, place) = (self.seat(), &self.place);
-        let next = Standing::new(policy, place.expiry, place.heartbeat);
+        let next = Standing::new(policy.limits([law]), place.expiry, place.heartbeat);
         lock(&place.standing).set(next, seat.is_some());
         // Stored before: a seat that is taken meanwhile gets it from there.
         seat.iter().for_each(|seat| seat.set_policy());
     }
 
-    /// Whether this process takes the seat of the holder, because its policy replaces the other one; or an error that
-    /// the other one applies.
-    fn meets(&self, line: &Line) -> Result<bool, LocalError> {
-        lock(&self.place.standing).meet(&line.policy)
-    }
-
-    pub(super) fn is_replaced(&self) -> Option<LocalError> {
-        let way = lock(&self.way).clone();
-        let Some(Way::Line(line)) = way else { return None };
-        self.meets(&line).err()
-    }
-
-    /// Sends a request to the holder of the seat. If none answers, this process takes the seat. Empty if there is no
-    /// grant.
-    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
+    /// Sends a request to the holder of the seat. If none answers, or its policy is replaced, this process takes the
+    /// seat. Returns the grant, which is empty if there is none, and an error if the holder's policy applies instead.
+    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Answer {
         let mut silent = None;
         for _ in 0..TRIES {
             match self.find(silent).await? {
                 Way::Seat(seat) => {
                     if let Some(grant) = seat.answer(key.as_bytes(), request)? {
-                        return Ok(grant);
+                        return Ok((grant, None));
                     }
                 }
                 Way::Line(line) => {
-                    if !frames::leaves(request) && matches!(self.meets(&line), Ok(true)) {
-                        line.replace(&lock(&self.place.standing).told());
-                    }
+                    let replaces = {
+                        let mut standing = lock(&self.place.standing);
+                        let replaces = standing.meet(&line.policy);
+                        if !frames::leaves(request) && matches!(replaces, Ok(true)) {
+                            line.replace(&standing.told());
+                        }
+                        replaces
+                    };
                     match line.ask(key, request).await {
-                        Ok(grant) => return Ok(grant),
+                        Ok(grant) => return Ok((grant, replaces.err())),
                         Err(Why::Trouble(error)) => return Err(error),
                         Err(Why::Silent) => {
                             silent = line.to;

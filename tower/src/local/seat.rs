@@ -13,12 +13,11 @@ use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::task::JoinSet;
 
 use super::budget::{Budget, LocalBudget};
-use super::error::{LocalError, Why};
-use super::frames::{self, Frame, GRANT, GREETING, NO_REQUEST, POLICY, TROUBLE};
-use super::lock;
+use super::frames::{self, Frame, GRANT, GREETING, NO_REQUEST, POLICY, TROUBLE, Why};
 use super::place::{Number, Place};
 use super::standing::Told;
 use super::system::{self, Listener, Stream};
+use super::{LocalError, lock};
 
 /// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
