@@ -137,7 +137,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn join(&mut self) -> Result<(), Error> {
         let call = self.permit.call;
         if self.permit.layers.len() > 1 {
-            self.limit = HoldLimit::new(self.timer().now(), Instant::ZERO);
+            self.limit = HoldLimit::new(self.permit.last().settings.timer.now(), Instant::ZERO);
         }
         self.turn = Turn::Out;
         for at in 0..self.permit.layers.len() {
@@ -192,10 +192,6 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         }
     }
 
-    fn timer(&self) -> &T {
-        &self.permit.last().settings.timer
-    }
-
     fn sleep(&mut self, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
         self.alarm.poll(&self.permit.last().settings.timer, until, cx)
     }
@@ -203,9 +199,9 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn note_wait(&mut self, _at: usize) {
         #[cfg(feature = "metrics")]
         if self.waits.is_none() {
-            let Permit { call, layers, .. } = &self.permit;
-            let cause = observe::cause(&layers[_at].lane, call.attempt());
-            self.waits = Some((_at, cause, self.timer().now()));
+            let lane = &self.permit.layers[_at].lane;
+            let cause = observe::cause(lane, self.permit.attempt());
+            self.waits = Some((_at, cause, lane.settings.timer.now()));
         }
     }
 

@@ -188,9 +188,13 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
         if let Some(leased) = &mut self.leased
             && self.own.check(now, call) == Verdict::Admit
         {
-            return then(leased.poll(now, call), |lease| {
-                self.own.poll(now, call).map(|own| Right { own, lease: Some(lease) })
-            });
+            let lease = match leased.poll(now, call) {
+                Decision::Admit(lease) => Some(lease),
+                Decision::Wait(until) => return Decision::Wait(until),
+                Decision::Full => return Decision::Full,
+                Decision::Reject(reason) => return Decision::Reject(reason),
+            };
+            return self.own.poll(now, call).map(|own| Right { own, lease });
         }
         self.own.poll(now, call).map(Right::of)
     }
@@ -237,15 +241,5 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     #[inline]
     fn is_failing(&self) -> bool {
         self.own.is_failing()
-    }
-}
-
-#[cfg(feature = "local")]
-fn then<P, Q>(decision: Decision<P>, next: impl FnOnce(P) -> Decision<Q>) -> Decision<Q> {
-    match decision {
-        Decision::Admit(permit) => next(permit),
-        Decision::Wait(until) => Decision::Wait(until),
-        Decision::Full => Decision::Full,
-        Decision::Reject(reason) => Decision::Reject(reason),
     }
 }

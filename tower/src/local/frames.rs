@@ -27,7 +27,6 @@ pub(super) const POLICY: u16 = 2;
 pub(super) const NO_REQUEST: u32 = 0;
 
 /// A frame: a request with its key, or an answer with its kind; and the bytes for `core`.
-#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Frame {
     pub(super) id: u32,
     /// For answers the kind, for requests the length of the key.

@@ -6,7 +6,6 @@
 //! atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
 //! from the file's inode that it has lost the seat.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -15,8 +14,7 @@ use tidegate::law::AnyLaw;
 use tidegate::{Policy, Quota};
 
 use super::standing::Standing;
-use super::system::{self, Listener};
-use super::{LocalError, Share, lock};
+use super::{LocalError, Share, lock, system};
 use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
@@ -83,28 +81,8 @@ impl Place {
         }
     }
 
-    /// Creates the folder if necessary, and checks that no other user can enter it.
-    pub(super) fn open(&self) -> Result<(), LocalError> {
-        system::own_folder(&self.folder).map_err(|error| {
-            let folder = self.folder.display();
-            LocalError::unusable(format_args!("the folder {folder} cannot be used"), &error)
-        })
-    }
-
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
-    }
-
-    /// Binds a socket and moves it to the seat if the present one is still `found`.
-    pub(super) fn take(&self, found: Number) -> io::Result<Option<(Listener, Number)>> {
-        system::take(&self.path, || self.look() == found)
-    }
-
-    /// Frees the seat if it still belongs to this socket.
-    pub(super) fn leave(&self, number: Number) {
-        if number.is_some() && self.look() == number {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }

@@ -133,7 +133,10 @@ impl Post {
     /// `None` if another process was faster.
     async fn look(&self, silent: Number) -> Result<Option<Way>, LocalError> {
         let place = &self.place;
-        place.open()?;
+        system::own_folder(&place.folder).map_err(|error| {
+            let folder = place.folder.display();
+            LocalError::unusable(format_args!("the folder {folder} cannot be used"), &error)
+        })?;
         let (path, found) = (place.path.display(), place.look());
         if found.is_none() || found != silent {
             match system::connect(&place.path).await {

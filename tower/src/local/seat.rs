@@ -4,6 +4,7 @@
 //! another took the seat grants nothing more, no matter when it notices.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
 use std::mem::take;
 use std::sync::{Arc, Mutex, Weak};
@@ -40,7 +41,8 @@ impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
     /// if there is no socket. `None` if another process was faster.
     pub(super) fn take(place: &Arc<Place>, found: Number) -> io::Result<Option<Arc<Self>>> {
-        let Some((listener, number)) = place.take(found)? else { return Ok(None) };
+        let taken = system::take(&place.path, || place.look() == found)?;
+        let Some((listener, number)) = taken else { return Ok(None) };
         let seat = Arc::new(Self {
             place: place.clone(),
             number,
@@ -119,11 +121,13 @@ impl Seat {
         // Without a file, the next holder must assume unknown grants. The socket that stays behind
         // tells it so.
         let is_kept = || lock(&self.budgets).values().all(|budget| budget.unstored.is_none());
-        if !self.has_ended() && is_kept() {
-            self.place.leave(self.number);
+        let is_there = || self.number.is_some() && self.place.look() == self.number;
+        if !self.has_ended() && is_kept() && is_there() {
+            let _ = fs::remove_file(&self.place.path);
         }
         self.end();
     }
+
     /// Frees the seat if another policy replaces its own.
     fn meet(&self, other: &Told) {
         if self.is_held()

@@ -379,18 +379,11 @@ fn an_invalid_name_and_a_path_that_is_too_long_are_rejected_at_once() {
     }
 }
 
-/// A gate whose budget is a call each ten minutes, and one call of it is spent.
-async fn spent(folder: &Folder) -> Gate {
-    let rare = Policy::new(Fixed::new(Quota::per_hour(6).unwrap()));
-    let gate = folder.gate_of(rare);
-    call(&gate).await;
-    gate
-}
-
 #[tokio::test]
 async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if_others_wait() {
     let folder = Folder::new();
-    let gate = spent(&folder).await;
+    let gate = folder.gate_of(Policy::new(Fixed::new(Quota::per_hour(6).unwrap())));
+    call(&gate).await;
     let late = |error: Error| matches!(error, Error::Rejected { reason: Reason::Late(_), .. });
     let brief = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
     assert!(late(brief.await.unwrap_err()));
@@ -400,7 +393,7 @@ async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if
     let both = async {
         tokio::select! { biased; _ = first => None, second = behind => second.err() }
     };
-    let error = tokio::time::timeout(Duration::from_secs(100), both).await.unwrap();
+    let error = timeout(Duration::from_secs(100), both).await.unwrap();
     assert!(error.is_some_and(late));
 }
 
