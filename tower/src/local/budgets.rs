@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidegate::law::AnyLaw;
-use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Storage};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::place::Place;
@@ -19,12 +19,19 @@ use crate::timer::{Timer, Tokio, duration, span};
 const LEASES: usize = 2_048;
 const MEMBERS: usize = 256;
 
-type Desk = Coordinator<Leases<AnyLaw, LEASES>, MEMBERS>;
+/// The lists of budgets and members grow as they are used.
+pub(crate) struct Heap;
+
+impl Storage for Heap {
+    type List<T, const MOST: usize> = Vec<T>;
+}
+
+type Desk = Coordinator<Leases<AnyLaw, LEASES, Heap>, MEMBERS, Heap>;
 
 /// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The most budgets that a process holds, as in Node. Each takes a tenth of a megabyte.
+/// The most budgets that a process holds, as in Node.
 const MOST: usize = 256;
 
 /// Where the budgets of a name are, and their options.
@@ -51,7 +58,7 @@ pub struct LocalBudget {
 }
 
 struct Budget {
-    desk: Box<Desk>,
+    desk: Desk,
     file: RecordFile,
     asked: Instant,
     unstored: Option<String>,
@@ -159,28 +166,23 @@ impl Budgets {
         let desk = match file.read() {
             Some((record, away)) => self.resumed(&record, span(away), now),
             None if self.first => self.fresh(now),
-            None => Box::new(self.fresh(now).in_place_of_another(now, Span::ZERO)),
+            None => self.fresh(now).in_place_of_another(now, Span::ZERO),
         };
-        let mut desk = Box::new(desk.heartbeat(span(self.terms.heartbeat)));
+        let mut desk = desk.heartbeat(span(self.terms.heartbeat));
         desk.source_mut().set_expiry(span(self.terms.expiry));
         self.budgets.insert(key.into(), Budget { desk, file, asked: now, unstored: None });
         Ok(())
     }
 
-    /// Not inlined: a coordinator is a tenth of a megabyte, so each step gets its own stack frame.
-    #[inline(never)]
-    fn fresh(&self, now: Instant) -> Box<Desk> {
+    fn fresh(&self, now: Instant) -> Desk {
         let control = Controller::new(self.policy(), random(), now);
-        Box::new(Coordinator::new(Leases::new(control), now))
+        Coordinator::new(Leases::new(control), now)
     }
 
     /// Continues from a record after which nothing was granted.
-    #[inline(never)]
-    fn resumed(&self, record: &[u8], away: Span, now: Instant) -> Box<Desk> {
-        match Desk::restore(self.policy(), random(), record, now, away, true) {
-            Ok(desk) => Box::new(desk),
-            Err(_) => Box::new(self.fresh(now).in_place_of_another(now, away)),
-        }
+    fn resumed(&self, record: &[u8], away: Span, now: Instant) -> Desk {
+        Desk::restore(self.policy(), random(), record, now, away, true)
+            .unwrap_or_else(|_| self.fresh(now).in_place_of_another(now, away))
     }
 }
 

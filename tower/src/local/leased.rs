@@ -8,7 +8,7 @@ use tidegate::shared::{CountedMember, Member, REQUEST_BYTES};
 use tidegate::{Call, Decision, Instant, Reason, Reply};
 use tokio::sync::Notify;
 
-use super::budgets::Terms;
+use super::budgets::{Heap, Terms};
 use super::{LocalError, SharingStats};
 use crate::gate::random;
 use crate::timer::span;
@@ -17,7 +17,7 @@ use crate::timer::span;
 const PLACES: usize = 256;
 
 pub(crate) struct Leased {
-    pub(crate) member: CountedMember<PLACES>,
+    pub(crate) member: CountedMember<PLACES, Heap>,
     /// What calls have learnt that keep their places until their responses end. A request reports it with the place.
     learnt: HashMap<u64, Reply>,
     /// When the courier checks or was told to.
