@@ -13,8 +13,7 @@ use crate::setup::{self, rustup};
 use crate::workspace::{cargo, is_newer, root};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
-/// The modules that the package ships: features of the crate, each built alone with a stack of
-/// [`STACK`].
+/// The modules that the package ships: features of the crate, each built alone.
 const MODULES: [&str; 5] = ["lite", "gate", "full", "pacing", "shared"];
 
 /// The linker's own stack is a megabyte, which every page would pay for.
