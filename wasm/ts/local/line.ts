@@ -56,11 +56,6 @@ export class Line {
     return this.#why === undefined;
   }
 
-  /** The number of requests without an answer. */
-  get asking(): number {
-    return this.#asked.size;
-  }
-
   /** Asks that process to leave the seat to one with this policy. If it does, it ends the connection. */
   replace(by: Told): void {
     this.socket.write(request(NO_REQUEST, "", policy(by)));
@@ -81,7 +76,7 @@ export class Line {
     return answer.finally(() => {
       clearTimeout(timer);
       // An ended socket would wait for a connection, with a listener for each request.
-      if (this.isOpen && !this.asking) this.socket.unref();
+      if (this.isOpen && !this.#asked.size) this.socket.unref();
     });
   }
 

@@ -142,7 +142,7 @@ export class Post {
     if (box) {
       // Other processes may learn of our seat before we do.
       if (!this.#seats.has(key)) await this.#sending.get(key);
-      await this.#seats.get(key)?.send(bytes(body), { box, id });
+      await this.#seats.get(key)?.send(bytes(body), box, id);
       return;
     }
     if (record) this.#remember(key, bytes(record));

@@ -20,12 +20,6 @@ const OFTEN = 250;
 const hold = new Script(HOLD);
 const leave = new Script(LEAVE);
 
-/** Where to send the answer: the box of the asking process, and the request's number. */
-export interface Sender {
-  readonly box: string;
-  readonly id: string;
-}
-
 export class Seat {
   readonly #timer: ReturnType<typeof setInterval>;
   /** The number of running scripts, and whether one ran since the last renewal. */
@@ -59,8 +53,8 @@ export class Seat {
     return granted && (await this.#hold(text(granted.record))) ? granted.grant : undefined;
   }
 
-  /** Answers a request of another process with a grant or an error, and with the record, for when Redis loses it. */
-  async send(request: Uint8Array, { box, id }: Sender): Promise<void> {
+  /** Answers a request, by its number, in the box of another process: with a grant or an error, and with the record, for when Redis loses it. */
+  async send(request: Uint8Array, box: string, id: string): Promise<void> {
     let grant = "";
     let record = "";
     let why = "";

@@ -60,8 +60,10 @@ export class Budgets {
     private most: number,
   ) {}
 
-  /** This program has the seat of all keys, with their records in a store. */
+  /** This program has taken the seat of all keys, whose records are in a store. */
   begin(store: Store): void {
+    // Budgets of an earlier seat do not know what another holder has granted since.
+    this.end();
     this.#store = store;
     this.most = MOST;
   }

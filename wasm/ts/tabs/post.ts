@@ -181,7 +181,10 @@ export class Post {
       if (error instanceof DOMException && error.name === "AbortError") {
         this.standing.lost();
         this.#sit(false);
-      } else this.#fail(error);
+        return;
+      }
+      const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
+      for (const { fail } of this.#asked.takeAll()) fail(why);
     });
   }
 
@@ -277,11 +280,6 @@ export class Post {
       else if (silent < PATIENCE) this.#watch(PATIENCE - silent + Math.random() * 100);
       else this.#sit(true);
     }, ms);
-  }
-
-  #fail(error: unknown): void {
-    const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
-    for (const { fail } of this.#asked.takeAll()) fail(why);
   }
 }
 
