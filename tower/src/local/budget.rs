@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate::law::AnyLaw;
-use tidegate::shared::{Coordinator, GRANT_BYTES, Leases};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Storage};
 use tidegate::{Controller, Instant, Policy, Span};
 
 use super::place::Place;
@@ -16,7 +16,14 @@ use crate::timer::{Timer, Tokio, duration, span};
 const LEASES: usize = 2_048;
 const MEMBERS: usize = 256;
 
-type Desk = Coordinator<Leases<AnyLaw, LEASES>, MEMBERS>;
+/// The lists of budgets and members grow as they are used.
+pub(crate) struct Heap;
+
+impl Storage for Heap {
+    type List<T, const MOST: usize> = Vec<T>;
+}
+
+type Desk = Coordinator<Leases<AnyLaw, LEASES, Heap>, MEMBERS, Heap>;
 
 /// The counters of a budget that this process holds.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -33,7 +40,7 @@ pub struct LocalBudget {
 }
 
 pub(super) struct Budget {
-    desk: Box<Desk>,
+    desk: Desk,
     file: RecordFile,
     clock: Tokio,
     asked: Instant,
@@ -49,9 +56,9 @@ impl Budget {
         let desk = match file.read() {
             Some((record, away)) => resumed(policy, &record, span(away), now),
             None if first => fresh(policy, now),
-            None => Box::new(fresh(policy, now).in_place_of_another(now, Span::ZERO)),
+            None => fresh(policy, now).in_place_of_another(now, Span::ZERO),
         };
-        let mut desk = Box::new(desk.heartbeat(span(place.heartbeat)));
+        let mut desk = desk.heartbeat(span(place.heartbeat));
         desk.source_mut().set_expiry(span(place.expiry));
         Self { desk, file, clock, asked: now, unstored: None }
     }
@@ -117,17 +124,12 @@ fn now(clock: Tokio) -> Instant {
     clock.now() + PAST
 }
 
-/// Not inlined: a coordinator is a tenth of a megabyte, so each step gets its own stack frame.
-#[inline(never)]
-fn fresh(policy: Policy<AnyLaw>, now: Instant) -> Box<Desk> {
-    Box::new(Coordinator::new(Leases::new(Controller::new(policy, random(), now)), now))
+fn fresh(policy: Policy<AnyLaw>, now: Instant) -> Desk {
+    Coordinator::new(Leases::new(Controller::new(policy, random(), now)), now)
 }
 
 /// Continues from a record after which nothing was granted.
-#[inline(never)]
-fn resumed(policy: Policy<AnyLaw>, record: &[u8], away: Span, now: Instant) -> Box<Desk> {
-    match Desk::restore(policy, random(), record, now, away, true) {
-        Ok(desk) => Box::new(desk),
-        Err(_) => Box::new(fresh(policy, now).in_place_of_another(now, away)),
-    }
+fn resumed(policy: Policy<AnyLaw>, record: &[u8], away: Span, now: Instant) -> Desk {
+    Desk::restore(policy, random(), record, now, away, true)
+        .unwrap_or_else(|_| fresh(policy, now).in_place_of_another(now, away))
 }

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::budget::Heap;
 use super::post::{Answer, Post};
 use super::{LocalError, SharingStats};
 use crate::desk::Desk;
@@ -32,7 +33,7 @@ pub(crate) struct Sharing<const LIMITS: usize, T: Timer> {
 }
 
 pub(crate) struct Leased {
-    pub(crate) member: CountedMember<PLACES>,
+    pub(crate) member: CountedMember<PLACES, Heap>,
     /// What calls have learnt that keep their places until their responses end. A request reports it with the place.
     learnt: HashMap<u64, Reply>,
     /// When the courier checks or was told to.

@@ -30,7 +30,7 @@
 //! [`Gate::trouble`] has the reason of each, and with the feature `tracing` there is an event at the level
 //! `WARN`, once a minute for each reason.
 //!
-//! A process holds the budgets of 256 keys, each with a tenth of a megabyte, until they were unused for a minute. The
+//! A process holds the budgets of 256 keys until they were unused for a minute. The
 //! same applies to the calls of any further keys. Use several names for more.
 //!
 //! On Windows, the processes use a named pipe. That part is compiled in the tests, but not run.

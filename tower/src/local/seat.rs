@@ -23,7 +23,7 @@ use super::{LocalError, lock};
 /// A budget is unloaded after this time without a request. Its file contains everything.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The most budgets that a process holds, as in Node. Each takes a tenth of a megabyte.
+/// The most budgets that a process holds, as in Node.
 const MOST: usize = 256;
 
 /// See the module's documentation. Dropping it ends it.
