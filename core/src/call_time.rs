@@ -1,4 +1,4 @@
-//! How long calls take.
+//! How long calls take: the slowest recent one, and the fastest.
 
 use crate::time::{Instant, Span};
 
@@ -58,6 +58,57 @@ impl CallTime {
     }
 }
 
+/// Learns how long the fastest recent call took, so that a call that waited is not sent with less time than any of them
+/// needed.
+///
+/// For a client with many calls in flight: unlike [`CallTime`], it rejects no call because of one slow response. A faster
+/// call counts at once. Each slower call raises the estimate by an eighth at most.
+///
+/// ```
+/// use tidegate::{FastestCall, Instant, Span};
+///
+/// let (now, done_by) = (Instant::ZERO, Instant::from_nanos(10_000_000_000));
+/// let fastest = FastestCall::default().took(Span::from_secs(3)).took(Span::from_secs(5));
+/// assert_eq!(fastest.span(), Span::from_millis(3_375));
+/// assert_eq!(fastest.leave_by(now, done_by), done_by - fastest.span());
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct FastestCall {
+    span: Span,
+}
+
+impl FastestCall {
+    /// The estimate with this value. Zero if it is unknown, as before the first call.
+    #[must_use]
+    pub const fn of(span: Span) -> Self {
+        Self { span }
+    }
+
+    /// The estimate. Zero if it is unknown.
+    #[must_use]
+    pub const fn span(self) -> Span {
+        self.span
+    }
+
+    /// The estimate after a call that took this long.
+    #[must_use]
+    pub fn took(self, span: Span) -> Self {
+        let nanos = self.span.as_nanos();
+        let usual = if nanos == 0 { Span::MAX } else { self.span + Span::from_nanos(nanos >> 3) };
+        Self::of(usual.min(span))
+    }
+
+    /// When a call that is made `now` must be sent to finish by `done_by`.
+    ///
+    /// A call that has less time than the estimate from the start may be sent until `done_by`, so that a server that has
+    /// become faster is found.
+    #[must_use]
+    pub fn leave_by(self, now: Instant, done_by: Instant) -> Instant {
+        if done_by - now < self.span { done_by } else { done_by - self.span }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,6 +134,22 @@ mod tests {
         for usual in [67, 50, 37, 27] {
             let leave_by = Instant::ZERO + units(100 - usual);
             assert_eq!(time.leave_by(leave_by + units(1), done_by), leave_by);
+        }
+    }
+
+    #[test]
+    fn the_fastest_call_counts_at_once_and_is_forgotten_by_an_eighth_a_call() {
+        let mut fastest = FastestCall::default();
+        for (took, span) in
+            [(80, 80), (40, 40), (60, 45), (46, 46), (80, 51), (7, 7), (0, 0), (9, 9)]
+        {
+            fastest = fastest.took(Span::from_nanos(took));
+            assert_eq!(fastest.span(), Span::from_nanos(span));
+        }
+        // How much time a call has from the start, and how much of it at least when it is sent.
+        for (has, needs) in [(100, 9), (9, 9), (8, 0), (0, 0)] {
+            let done_by = at(1) + Span::from_nanos(has);
+            assert_eq!(done_by - fastest.leave_by(at(1), done_by), Span::from_nanos(needs));
         }
     }
 

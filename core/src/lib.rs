@@ -90,7 +90,7 @@ mod sleep;
 mod stats;
 mod verdict;
 
-pub use call_time::CallTime;
+pub use call_time::{CallTime, FastestCall};
 pub use config_error::ConfigError;
 pub use controller::{Controller, Single};
 pub use costs::Costs;

@@ -16,13 +16,12 @@ use std::task::{Context, Poll, ready};
 use tidegate::queue::{HoldLimit, Ticket};
 use tidegate::{Instant, Span};
 
-use crate::alarm::{self, Alarm, waker};
 use crate::desk::Wait;
 use crate::error::Error;
 use crate::layers::Layer;
 use crate::observe::{self, Cause};
 use crate::permit::Permit;
-use crate::timer::{Timer, Tokio};
+use crate::timer::{Alarm, Timer, Tokio, cooperate, waker};
 
 /// Waits for a permit. Returned by [`Call::acquire`](crate::Call::acquire).
 ///
@@ -138,7 +137,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn join(&mut self) -> Result<(), Error> {
         let call = self.permit.call;
         if self.permit.layers.len() > 1 {
-            self.limit = HoldLimit::new(self.timer().now(), Instant::ZERO);
+            self.limit = HoldLimit::new(self.permit.last().settings.timer.now(), Instant::ZERO);
         }
         self.turn = Turn::Out;
         for at in 0..self.permit.layers.len() {
@@ -193,10 +192,6 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         }
     }
 
-    fn timer(&self) -> &T {
-        &self.permit.last().settings.timer
-    }
-
     fn sleep(&mut self, until: Instant, cx: &mut Context<'_>) -> Poll<()> {
         self.alarm.poll(&self.permit.last().settings.timer, until, cx)
     }
@@ -204,9 +199,9 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn note_wait(&mut self, _at: usize) {
         #[cfg(feature = "metrics")]
         if self.waits.is_none() {
-            let Permit { call, layers, .. } = &self.permit;
-            let cause = observe::cause(&layers[_at].lane, call.attempt());
-            self.waits = Some((_at, cause, self.timer().now()));
+            let lane = &self.permit.layers[_at].lane;
+            let cause = observe::cause(lane, self.permit.attempt());
+            self.waits = Some((_at, cause, lane.settings.timer.now()));
         }
     }
 
@@ -222,7 +217,7 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
     type Output = Result<Permit<LIMITS, T>, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let admitted = ready!(alarm::cooperate(cx, |cx| self.wait(cx)));
+        let admitted = ready!(cooperate(cx, |cx| self.wait(cx)));
         if let Err(error) = &admitted {
             observe::rejected(error);
             self.give_up();

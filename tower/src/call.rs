@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use smallvec::{SmallVec, smallvec};
-use tidegate::{Instant, Outcome};
+use tidegate::Outcome;
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
@@ -35,7 +35,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
     names: SmallVec<[String; 1]>,
-    call: tidegate::Call<LIMITS>,
+    pub(crate) call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
 }
@@ -256,10 +256,6 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
             _ => call,
         }
     }
-
-    pub(crate) const fn deadline(&self) -> Instant {
-        self.call.not_after()
-    }
 }
 
 impl<const LIMITS: usize, T: Timer> From<&Gate<LIMITS, T>> for Call<LIMITS, T> {
@@ -295,10 +291,6 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
 }
 
 impl Retry {
-    pub(crate) const fn is_possible(self) -> bool {
-        !matches!(self, Self::Never)
-    }
-
     pub(crate) const fn covers(self, outcome: Outcome) -> bool {
         match self {
             Self::Never => false,

@@ -64,23 +64,16 @@ impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIM
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Standard;
 
-impl<const LIMITS: usize> Classify<Outcome, LIMITS> for Standard {
-    fn classify(&self, outcome: &Outcome) -> Reply<LIMITS> {
-        (*outcome).into()
-    }
+macro_rules! classify {
+    ($($reply:ty),*) => {$(
+        impl<const LIMITS: usize> Classify<$reply, LIMITS> for Standard {
+            fn classify(&self, reply: &$reply) -> Reply<LIMITS> {
+                (*reply).into()
+            }
+        }
+    )*};
 }
-
-impl<const LIMITS: usize> Classify<Reply<LIMITS>, LIMITS> for Standard {
-    fn classify(&self, reply: &Reply<LIMITS>) -> Reply<LIMITS> {
-        *reply
-    }
-}
-
-impl<const LIMITS: usize> Classify<Answer, LIMITS> for Standard {
-    fn classify(&self, answer: &Answer) -> Reply<LIMITS> {
-        (*answer).into()
-    }
-}
+classify!(Outcome, Reply<LIMITS>, Answer);
 
 impl<const LIMITS: usize> Classify<(), LIMITS> for Standard {
     fn classify(&self, (): &()) -> Reply<LIMITS> {

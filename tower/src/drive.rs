@@ -4,10 +4,10 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use tidegate::{Instant, Outcome, Reason, Reply, Span};
+use tidegate::{FastestCall, Instant, Outcome, Reason, Reply};
 
 use crate::acquire::Acquire;
-use crate::call::Call;
+use crate::call::{Call, Retry};
 use crate::classify::Classify;
 use crate::error::Error;
 use crate::observe::{self, Attempt};
@@ -88,15 +88,11 @@ pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
 where
     Fut: Future,
 {
-    let (keys, deadline, retry) = (call.gate.keys.clone(), call.deadline(), call.retry);
+    let (keys, deadline, retry) = (call.gate.keys.clone(), call.call.not_after(), call.retry);
     let (mut begin, mut unused) = (Instant::ZERO, call.unused_permit());
     if deadline < Instant::MAX {
         begin = keys.settings.timer.now();
-        // A call that has too little time from the start is sent as soon as possible.
-        let by = deadline - unused.last().takes().unwrap_or(Span::ZERO);
-        if by >= begin {
-            unused.call = unused.call.deadline(by);
-        }
+        unused.call = unused.call.deadline(unused.last().fastest().leave_by(begin, deadline));
     }
     let mut acquired = Acquire::new(unused);
     async move {
@@ -108,11 +104,12 @@ where
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
                 (Err(error), None) => return finish(Err(error)),
             };
-            let copy = retry.is_possible().then(|| repeat(&mut request)).flatten();
+            let copy = (retry != Retry::Never).then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
             let timer = &keys.settings.timer;
-            let measures = deadline < Instant::MAX || permit.last().takes().is_some();
+            let measures =
+                deadline < Instant::MAX || permit.last().fastest() != FastestCall::default();
             let sent_at = measures.then(|| timer.now());
             let Some(result) = within(timer, deadline, sent).await else {
                 let key = permit.key().into();
@@ -146,7 +143,7 @@ where
                     let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
                     End::GaveUp(match outcome {
                         Outcome::Exhausted => rejected(key, Reason::Exhausted),
-                        _ if !retry.is_possible() => rejected(key, Reason::Attempts),
+                        _ if retry == Retry::Never => rejected(key, Reason::Attempts),
                         _ if retry.covers(outcome) => Error::NotRepeatable { key },
                         _ => Error::NotIdempotent { key },
                     })
@@ -170,8 +167,8 @@ fn in_time<const LIMITS: usize, T: Timer>(
         return Ok(permit);
     }
     let lane = permit.last();
-    let (takes, left) = (lane.takes().unwrap_or(Span::ZERO), deadline - lane.settings.timer.now());
-    if left > Span::ZERO && (left >= takes || deadline - begin < takes) {
+    let now = lane.settings.timer.now();
+    if now < deadline && now <= lane.fastest().leave_by(begin, deadline) {
         return Ok(permit);
     }
     let error = Error::rejected(permit.key().into(), Reason::Late(begin), begin);

@@ -69,7 +69,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         }
         #[cfg(feature = "local")]
         if let Some(sharing) = &self.settings.sharing {
-            sharing.set_policy(policy);
+            sharing.post.set_policy(policy);
         }
     }
 

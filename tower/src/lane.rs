@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::law::AnyState;
 use tidegate::queue::{Gate, HoldLimit, Ticket};
-use tidegate::{Call, Instant, Reason, Reply, Span, Verdict};
+use tidegate::{Call, FastestCall, Instant, Reason, Reply, Span, Verdict};
 
 use crate::desk::Desk;
 use crate::error::Error;
@@ -18,8 +18,8 @@ use crate::timer::{Timer, duration};
 pub(crate) struct Lane<const LIMITS: usize, T: Timer> {
     pub(crate) key: Arc<str>,
     pub(crate) settings: Arc<Builder<LIMITS, T>>,
-    /// How many nanoseconds the fastest of the latest calls took that were served in time. 0 if unknown.
-    takes: AtomicU64,
+    /// How many nanoseconds the fastest of the latest calls took that were served in time.
+    fastest: AtomicU64,
     #[cfg(feature = "metrics")]
     pub(crate) metrics: crate::observe::Metrics,
     desk: Mutex<Desk<LIMITS>>,
@@ -32,7 +32,7 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         source: Source<LIMITS>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            takes: AtomicU64::new(0),
+            fastest: AtomicU64::new(0),
             #[cfg(feature = "metrics")]
             metrics: crate::observe::Metrics::new(&key),
             desk: Mutex::new(Desk::new(source, settings.queue, settings.take_within)),
@@ -74,16 +74,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         })
     }
 
-    /// A call was served. The shortest time is forgotten slowly, an eighth with each call.
+    /// A call was served.
     pub(crate) fn has_taken(&self, time: Span) {
-        let shortest = self.takes.load(Ordering::Relaxed);
-        let shortest = if shortest == 0 { u64::MAX } else { shortest + shortest / 8 };
-        self.takes.store(shortest.min(time.as_nanos()), Ordering::Relaxed);
+        self.fastest.store(self.fastest().took(time).span().as_nanos(), Ordering::Relaxed);
     }
 
-    pub(crate) fn takes(&self) -> Option<Span> {
-        let nanos = self.takes.load(Ordering::Relaxed);
-        (nanos > 0).then(|| Span::from_nanos(nanos))
+    pub(crate) fn fastest(&self) -> FastestCall {
+        FastestCall::of(Span::from_nanos(self.fastest.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn peek(&self, call: &Call<LIMITS>, priority: u8) -> Result<Span, Error> {
@@ -160,11 +157,13 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let done = act(desk, now);
         let wakes = desk.settle_down(now);
         #[cfg(feature = "local")]
-        let courier = self.courier(desk, now);
+        let start = self.courier(desk, now);
         drop(state);
         wakes.wake();
         #[cfg(feature = "local")]
-        self.start(courier);
+        if let Some(start) = start {
+            start();
+        }
         done
     }
 }

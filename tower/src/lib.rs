@@ -56,7 +56,6 @@
 
 mod acquire;
 mod adapter;
-mod alarm;
 mod call;
 mod classify;
 mod desk;

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use tidegate::signal::body;
 use tower_layer::Layer;
@@ -39,19 +40,20 @@ pub async fn peek<B>(response: http::Response<B>, is_graphql: bool) -> http::Res
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let content_type = response.headers().get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
-    let status = response.status().as_u16();
-    let is_worth = if is_graphql {
-        body::is_worth_of_graphql(status, content_type)
-    } else {
-        body::is_worth(status, content_type)
-    };
+    let is_worth = is_worth(response.status(), response.headers(), is_graphql);
     let mut response = response.map(|rest| Peeked::new(rest));
     if is_worth {
         let said = response.body_mut().read().await;
         response.extensions_mut().insert(said);
     }
     response
+}
+
+/// Whether the body of a response may contain more than its status and its headers.
+pub(crate) fn is_worth(status: StatusCode, headers: &HeaderMap, is_graphql: bool) -> bool {
+    let content_type = headers.get(CONTENT_TYPE).map_or(&b""[..], |it| it.as_bytes());
+    let is_worth = if is_graphql { body::is_worth_of_graphql } else { body::is_worth };
+    is_worth(status.as_u16(), content_type)
 }
 
 /// A complete body whose beginning was read: see [`peek`](peek()).

@@ -10,7 +10,7 @@ use tidegate::{Call, Controller, Decision, Instant, Policy, Reply, Span, Verdict
 
 use crate::gate::Builder;
 #[cfg(feature = "local")]
-use crate::local::Leased;
+use crate::local::{Leased, of_one};
 use crate::timer::Timer;
 
 pub(crate) struct Source<const LIMITS: usize> {
@@ -63,7 +63,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
         #[cfg(feature = "local")]
         if let Some(sharing) = &settings.sharing {
             let own = Controller::new(without_limits(policy), seed, now);
-            return Self { own, leased: Some(sharing.member(now)) };
+            return Self { own, leased: Some(Box::new(Leased::new(sharing, now))) };
         }
         Self::new(Controller::new(policy, seed, now))
     }
@@ -72,7 +72,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
     pub(crate) fn settle(&mut self, now: Instant, right: Right<LIMITS>, reply: Reply<LIMITS>) {
         #[cfg(feature = "local")]
         if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.settle(now, lease, &reply);
+            leased.settle(now, lease, of_one(&reply));
             return self.own.settle(now, right.own, reply.outcome);
         }
         self.own.settle(now, right.own, reply);
@@ -82,7 +82,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
     pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: Reply<LIMITS>) {
         #[cfg(feature = "local")]
         if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.learn(lease, &reply);
+            leased.learn(lease, of_one(&reply));
             return self.own.learn(now, &mut right.own, reply.outcome);
         }
         self.own.learn(now, &mut right.own, reply);
@@ -93,7 +93,7 @@ impl<const LIMITS: usize> Source<LIMITS> {
     pub(crate) fn release(&mut self, _now: Instant, right: Right<LIMITS>) {
         #[cfg(feature = "local")]
         if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.settle::<LIMITS>(_now, lease, &tidegate::Outcome::Abandoned.into());
+            leased.settle(_now, lease, tidegate::Outcome::Abandoned.into());
         }
         self.own.release(right.own);
     }
@@ -188,9 +188,13 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
         if let Some(leased) = &mut self.leased
             && self.own.check(now, call) == Verdict::Admit
         {
-            return then(leased.poll(now, call), |lease| {
-                self.own.poll(now, call).map(|own| Right { own, lease: Some(lease) })
-            });
+            let lease = match leased.poll(now, call) {
+                Decision::Admit(lease) => Some(lease),
+                Decision::Wait(until) => return Decision::Wait(until),
+                Decision::Full => return Decision::Full,
+                Decision::Reject(reason) => return Decision::Reject(reason),
+            };
+            return self.own.poll(now, call).map(|own| Right { own, lease });
         }
         self.own.poll(now, call).map(Right::of)
     }
@@ -237,15 +241,5 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     #[inline]
     fn is_failing(&self) -> bool {
         self.own.is_failing()
-    }
-}
-
-#[cfg(feature = "local")]
-fn then<P, Q>(decision: Decision<P>, next: impl FnOnce(P) -> Decision<Q>) -> Decision<Q> {
-    match decision {
-        Decision::Admit(permit) => next(permit),
-        Decision::Wait(until) => Decision::Wait(until),
-        Decision::Full => Decision::Full,
-        Decision::Reject(reason) => Decision::Reject(reason),
     }
 }

@@ -7,7 +7,8 @@ use hashlink::LinkedHashMap;
 use tidegate::queue::Ticket;
 use tidegate::{Instant, Span};
 
-use crate::timer::PATIENCE;
+/// How long a waiting call relies on the timer of another one, whose future may no longer be polled.
+const PATIENCE: Span = Span::from_secs(1);
 
 /// The waiting calls, in the order in which they began to wait.
 ///

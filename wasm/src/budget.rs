@@ -5,7 +5,7 @@ use tidegate::shared::{Coordinator, Leases};
 use tidegate::{Controller, Instant, Span};
 
 use crate::arena::Arena;
-use crate::list::List;
+use crate::list::{Own, Pages};
 use crate::number::{Clock, counters, millis, span, whole};
 use crate::policy::{WORDS, expiry, policy};
 
@@ -13,32 +13,11 @@ use crate::policy::{WORDS, expiry, policy};
 /// second.
 pub const PLACES: usize = 4_096;
 
-/// A coordinator with room for this many calls and members.
-type Sized<const PLACES: usize, const MEMBERS: usize> =
-    Coordinator<Leases<AnyLaw, PLACES>, MEMBERS>;
-type Small = Sized<128, 24>;
-type Large = Sized<PLACES, 1_024>;
-
-/// A budget: small until it needs more room. So thousands of them, of which few are busy, take little memory.
-struct Budget {
-    /// Each has at most one coordinator, and one of them has it.
-    small: List<Small>,
-    large: List<Large>,
-}
+type Budget = Coordinator<Leases<AnyLaw, PLACES, Pages>, 1_024, Pages>;
 
 // The size of a block of memory.
 #[cfg(target_arch = "wasm32")]
-const _: () = assert!(size_of::<Small>() <= 8_192);
-
-/// Runs the same code for a budget of either size; `None` if there is no budget.
-macro_rules! each {
-    ($budget:expr, $it:ident => $then:expr) => {
-        $budget.and_then(|Budget { small, large }| match large.first_mut() {
-            Some($it) => Some($then),
-            None => small.first_mut().map(|$it| $then),
-        })
-    };
-}
+const _: () = assert!(size_of::<Budget>() <= 1_024);
 
 /// The state of a budget from before.
 #[derive(Clone, Copy)]
@@ -52,7 +31,7 @@ pub struct Past<'a> {
 }
 
 pub struct Budgets {
-    all: Arena<Budget>,
+    all: Arena<Own<Budget>>,
     clock: Clock,
 }
 
@@ -79,11 +58,11 @@ impl Budgets {
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return -1 };
         let (seed, away) = (whole(seed), span(past.away));
         let resumed =
-            away.map(|away| Small::restore(policy, seed, past.record, now, away, past.ended));
+            away.map(|away| Budget::restore(policy, seed, past.record, now, away, past.ended));
         let resumed = resumed.and_then(Result::ok);
         let is_resumed = resumed.is_some();
-        let it = resumed.unwrap_or_else(|| {
-            let new = Coordinator::new(Leases::new(Controller::new(policy, seed, now)), now);
+        let budget = resumed.unwrap_or_else(|| {
+            let new = Budget::new(Leases::new(Controller::new(policy, seed, now)), now);
             match away {
                 Some(away) => {
                     new.in_place_of_another(now, if past.ended { away } else { Span::ZERO })
@@ -91,9 +70,10 @@ impl Budgets {
                 None => new,
             }
         });
-        let mut budget = Budget { small: List::new(), large: List::new() };
-        let opened = budget.small.push(configured(it, row, heartbeat));
-        let slot = opened.and_then(|()| self.all.insert(budget));
+        let slot = Own::new(budget).and_then(|mut budget| {
+            configure(&mut budget, row, heartbeat);
+            self.all.insert(budget)
+        });
         slot.map_or(-2, |slot| slot as i32 * 2 + i32::from(is_resumed))
     }
 
@@ -105,16 +85,9 @@ impl Budgets {
     pub fn follow(&mut self, budget: u32, row: &[f64; WORDS], now: f64, heartbeat: f64) -> bool {
         let now = self.clock.read(now);
         let Some((policy, ..)) = policy(row, PLACES as u16) else { return false };
-        let Some(Budget { small, large }) = self.all.get(budget) else { return false };
-        // The blocks keep room for them.
-        if let Some(mut it) = small.pop() {
-            it.source_mut().controller_mut().set_policy(policy, now);
-            let _ = small.push(configured(it, row, heartbeat));
-        }
-        if let Some(mut it) = large.pop() {
-            it.source_mut().controller_mut().set_policy(policy, now);
-            let _ = large.push(configured(it, row, heartbeat));
-        }
+        let Some(budget) = self.all.get(budget) else { return false };
+        budget.source_mut().controller_mut().set_policy(policy, now);
+        configure(budget, row, heartbeat);
         true
     }
 
@@ -122,64 +95,44 @@ impl Budgets {
     /// request is invalid.
     pub fn answer(&mut self, budget: u32, request: &[u8], grant: &mut [u8], now: f64) -> i32 {
         let now = self.clock.read(now);
-        let budget = self.all.get(budget).map(grown);
-        let length = each!(budget, it => it.answer(now, request, grant).ok());
-        length.flatten().and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
+        let length = self.all.get(budget).and_then(|it| it.answer(now, request, grant).ok());
+        length.and_then(|length| i32::try_from(length).ok()).unwrap_or(-1)
     }
 
     pub fn ended(&mut self, budget: u32, request: &[u8], now: f64) {
         let now = self.clock.read(now);
         // An invalid request has no sender.
-        let _ = each!(self.all.get(budget), it => it.ended(now, request));
+        let _ = self.all.get(budget).map(|it| it.ended(now, request));
     }
 
     /// Writes a record and returns its length; 0 if there is nothing to record.
     pub fn snapshot(&mut self, budget: u32, now: f64, record: &mut [u8]) -> usize {
         let now = self.clock.read(now);
-        each!(self.all.get(budget), it => it.snapshot(now, record).unwrap_or(0)).unwrap_or(0)
+        let length = self.all.get(budget).and_then(|it| it.snapshot(now, record).ok());
+        length.unwrap_or(0)
     }
 
     pub fn unkept(&mut self, budget: u32) {
-        let _ = each!(self.all.get(budget), it => it.snapshot_was_lost());
+        if let Some(it) = self.all.get(budget) {
+            it.snapshot_was_lost();
+        }
     }
 
     /// The counters, in TypeScript's order.
     pub fn stats(&mut self, budget: u32, now: f64) -> [f64; COUNTERS] {
         let now = self.clock.read(now);
-        let told = each!(self.all.get(budget), it => told(it, now));
-        told.unwrap_or([0.0; COUNTERS])
+        self.all.get(budget).map_or([0.0; COUNTERS], |it| told(it, now))
     }
 }
 
-/// The budget, with room for the next request. If there is no memory, it leases less and knows fewer members.
-fn grown(budget: &mut Budget) -> &mut Budget {
-    let Budget { small, large } = budget;
-    if small.first().is_some_and(Small::is_crowded)
-        && large.reserve().is_some()
-        && let Some(it) = small.pop()
-    {
-        let _ = large.push(it.grown());
-        *small = List::new();
-    }
-    budget
-}
-
-fn configured<const PLACES: usize, const MEMBERS: usize>(
-    mut it: Sized<PLACES, MEMBERS>,
-    row: &[f64; WORDS],
-    heartbeat: f64,
-) -> Sized<PLACES, MEMBERS> {
+fn configure(it: &mut Budget, row: &[f64; WORDS], heartbeat: f64) {
     it.source_mut().set_expiry(expiry(row));
-    match span(heartbeat) {
-        Some(heartbeat) => it.heartbeat(heartbeat),
-        None => it,
+    if let Some(heartbeat) = span(heartbeat) {
+        it.set_heartbeat(heartbeat);
     }
 }
 
-fn told<const PLACES: usize, const MEMBERS: usize>(
-    it: &Sized<PLACES, MEMBERS>,
-    now: Instant,
-) -> [f64; COUNTERS] {
+fn told(it: &Budget, now: Instant) -> [f64; COUNTERS] {
     let source = it.source().controller();
     let s = source.stats();
     let mut told = counters(&[
@@ -203,4 +156,4 @@ fn told<const PLACES: usize, const MEMBERS: usize>(
 /// Number of counters. The last is the time between two calls, 0 if there is none.
 pub const COUNTERS: usize = 11;
 
-pub const RECORD: usize = Small::SNAPSHOT_BYTES;
+pub const RECORD: usize = Budget::SNAPSHOT_BYTES;

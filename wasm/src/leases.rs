@@ -7,7 +7,7 @@ use tidegate::{Call, Decision, Instant, Policy, Reason, Reply, Span};
 
 use crate::common::Requested;
 use crate::desk::{Desk, Kept, Kind};
-use crate::list::Own;
+use crate::list::{Own, Pages};
 use crate::number::{counters, deadline, millis, quota, span, whole};
 use crate::policy::WORDS;
 
@@ -15,13 +15,13 @@ use crate::policy::WORDS;
 const PLACES: usize = 128;
 
 pub struct Lessee {
-    counted: Own<CountedMember<PLACES>>,
+    counted: Own<CountedMember<PLACES, Pages>>,
     /// The most attempts of a call.
     attempts: u16,
 }
 
 impl Lessee {
-    fn member(&self) -> &Member<PLACES> {
+    fn member(&self) -> &Member<PLACES, Pages> {
         self.counted.member()
     }
 }

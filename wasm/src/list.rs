@@ -27,7 +27,7 @@ impl<T> List<T> {
     }
 
     /// Makes room for another value; `None` if the host provides no more memory.
-    pub fn reserve(&mut self) -> Option<()> {
+    fn reserve(&mut self) -> Option<()> {
         let end = self.len.checked_add(1)?;
         if end.checked_mul(size_of::<T>())? > self.bytes {
             let bytes = (self.bytes * 2).max(size_of::<T>().next_power_of_two()).max(LEAST);
@@ -50,14 +50,6 @@ impl<T> List<T> {
         Some(())
     }
 
-    /// Removes the last value.
-    #[cfg(feature = "shared")]
-    pub fn pop(&mut self) -> Option<T> {
-        self.len = self.len.checked_sub(1)?;
-        // SAFETY: the value is initialized, and is not part of the list any more.
-        Some(unsafe { self.begin.add(self.len).read() })
-    }
-
     /// Frees the block for other lists.
     fn give(&self) {
         if self.bytes > 0 {
@@ -65,6 +57,12 @@ impl<T> List<T> {
             // dropped.
             unsafe { give(self.begin.cast(), self.bytes) };
         }
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -96,6 +94,15 @@ impl<T> Drop for List<T> {
         unsafe { drop_in_place(&raw mut **self) };
         self.give();
     }
+}
+
+/// The lists of members and coordinators grow as they are used.
+#[cfg(feature = "shared")]
+pub struct Pages;
+
+#[cfg(feature = "shared")]
+impl tidegate::shared::Storage for Pages {
+    type List<T, const MOST: usize> = List<T>;
 }
 
 /// A value on the heap. A type that contains it stays small.

@@ -131,6 +131,24 @@ test("a process that does not answer loses the seat, and grants nothing when it 
   assert.ok(one.budget("api"));
 });
 
+test("a holder that ends while twenty keys ask causes no warning", async (t) => {
+  const { socket, gate } = place(t);
+  const holder = net.createServer((member) => {
+    member.on("error", () => {}).write("tidegate\x01");
+    let read = 0;
+    // The greeting, and twenty requests of at least 24 bytes.
+    member.on("data", ({ length }) => (read += length) > 20 * 24 && (holder.close(), member.destroy()));
+  }).listen(socket);
+  await once(holder, "listening");
+  const warnings = [];
+  const note = (warning) => warnings.push(warning.message);
+  process.on("warning", note);
+  t.after(() => process.off("warning", note));
+  const one = gate();
+  await Promise.all(Array.from({ length: 20 }, (_, i) => one.run(() => 1, { key: `key ${i}` })));
+  assert.deepEqual([warnings, one.stats().alone], [[], 0]);
+});
+
 test("programs that end without `close` have left at once", async (t) => {
   const { folder, gate } = place(t);
   const one = gate(FIFTY);

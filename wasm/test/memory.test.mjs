@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
+import { createClient } from "redis";
 import { tidegate } from "tidegate";
 import { pacing } from "tidegate/pacing";
+import { tidegate as shared } from "tidegate/redis";
 
 const MANY = 100_000;
 /** Forty bytes for each of them. */
@@ -50,6 +52,21 @@ test("pacing gates that are dropped need no memory", { skip: !globalThis.gc }, a
   const before = await dropped(20_000, 5_000, make);
   const after = await dropped(200_000, 5_000, make);
   assert.ok(after - before < 2 ** 20, `${after - before} bytes more`);
+});
+
+test("a thousand keys of a gate that shares its budgets take two megabytes of WebAssembly", { skip: !globalThis.gc }, async () => {
+  const gate = shared({ shared: createClient(), keys: 2_000 });
+  const external = async (from) => {
+    // A call leaves at most a few reports and places.
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => gate.run(() => {}, { key: `key ${from + i}` })));
+    globalThis.gc();
+    return process.memoryUsage().external;
+  };
+  const before = await external(0);
+  const after = await external(1_000);
+  assert.equal(gate.stats().alone, 2_000);
+  await gate.close();
+  assert.ok(after - before < 2 ** 21, `${after - before} bytes more`);
 });
 
 test("a million dropped permits need no more memory than those of an hour", () => {

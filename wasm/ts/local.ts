@@ -29,7 +29,7 @@ export interface LocalOptions extends HeldOptions {
  * Create one for the program. When it closes, it releases the socket if this process owns it.
  */
 export function tidegate({ name = "default", folder, ...options }: LocalOptions = {}): HeldGate {
-  return held(options, (desks) => new Post(new Place(name, folder), desks));
+  return held(options, (budgets, standing) => new Post(new Place(name, folder), budgets, standing));
 }
 
 export type { HeldGate } from "./shared/held.js";

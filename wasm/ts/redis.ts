@@ -31,7 +31,7 @@ export interface RedisOptions extends HeldOptions {
  */
 export function tidegate({ shared, prefix = "{tidegate}", ...options }: RedisOptions): HeldGate {
   check(shared);
-  return held(options, (desks) => new Post(shared, prefix, desks));
+  return held(options, (budgets, standing) => new Post(shared, prefix, budgets, standing));
 }
 
 export type { IoRedis, NodeRedis, RedisClient } from "./redis/client.js";

@@ -25,7 +25,7 @@ export interface TabOptions extends HeldOptions {
  */
 export function tidegate({ name = "default", ...options }: TabOptions = {}): HeldGate {
   const all = `tidegate:${name}`;
-  return held({ ...options, timers }, (desks, rest) => new Post(all, desks, rest));
+  return held({ ...options, timers }, (budgets, standing, rest) => new Post(all, budgets, standing, rest));
 }
 
 export type { HeldGate } from "./shared/held.js";

@@ -1,13 +1,11 @@
-//! Every link between pages leads to a file, and to an anchor in it: in the repository's Markdown, and in the site.
+//! Every link between the repository's Markdown pages leads to a file, and to an anchor in it.
 //!
 //! Nothing is fetched, so links to other hosts are not checked. The tests that the page of promises names exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
-use html5gum::{DefaultEmitter, Token, Tokenizer};
+use anyhow::{Result, ensure};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
 use crate::workspace::{self, root};
@@ -36,29 +34,6 @@ pub fn in_repository() -> Result<()> {
     Ok(())
 }
 
-pub fn in_site(folder: &Path) -> Result<()> {
-    let (mut pages, mut files) = (Pages::new(), BTreeSet::new());
-    for path in walk(folder)? {
-        let name = path.strip_prefix(folder)?.to_string_lossy().into_owned();
-        if name.ends_with(".html") {
-            let text = fs::read_to_string(&path).with_context(|| name.clone())?;
-            pages.insert(name.clone(), Page::html(&text));
-        }
-        files.insert(name);
-    }
-    ensure!(pages.contains_key("index.html"), "the site has no index.html");
-    check(&pages, &files)
-}
-
-fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() { files.extend(walk(&path)?) } else { files.push(path) }
-    }
-    Ok(files)
-}
-
 type Pages = BTreeMap<String, Page>;
 
 fn check(pages: &Pages, places: &BTreeSet<String>) -> Result<()> {
@@ -81,8 +56,6 @@ pub struct Page {
     /// Code before a link in the same cell of a table: the start or end of a test's name, with the link.
     tests: Vec<(String, String)>,
     anchors: BTreeSet<String>,
-    /// A redirect to another page, with the same anchor.
-    redirects: bool,
 }
 
 impl Page {
@@ -113,35 +86,10 @@ impl Page {
                         .iter_mut()
                         .for_each(|names| names.push(name.trim_matches(['…', ' ']).into()));
                 }
-                Event::Html(text) | Event::InlineHtml(text) => page.add_html(&text),
                 _ => (),
             }
         }
         page
-    }
-
-    fn html(text: &str) -> Self {
-        let mut page = Self::default();
-        page.add_html(text);
-        page
-    }
-
-    fn add_html(&mut self, text: &str) {
-        let mut emitter = DefaultEmitter::default();
-        // The content of a script is not markup.
-        emitter.naively_switch_states(true);
-        for token in Tokenizer::new_with_emitter(text, emitter).flatten() {
-            let Token::StartTag(tag) = token else { continue };
-            for (name, value) in &tag.attributes {
-                let value = String::from_utf8_lossy(value).into_owned();
-                match &***name {
-                    b"href" | b"src" => _ = self.links.insert(value),
-                    b"id" | b"name" => _ = self.anchors.insert(value),
-                    b"http-equiv" => self.redirects |= value == "refresh",
-                    _ => (),
-                }
-            }
-        }
     }
 }
 
@@ -165,23 +113,12 @@ fn follow(from: &str, link: &str, pages: &Pages, places: &BTreeSet<String>) -> R
         return Ok(());
     }
     let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-    let path = path.split('?').next().unwrap_or_default();
     let target = if path.is_empty() { Some(from.to_owned()) } else { resolve(from, path) };
-    let mut target = target.ok_or("leads out")?;
-    if !places.contains(&target) {
-        let index = format!("{target}/index.html");
-        let index = index.trim_start_matches('/');
-        if !places.contains(index) {
-            return Err(format!("{target} does not exist"));
-        }
-        target = index.to_owned();
-    }
+    let target = target.ok_or("leads out")?;
     match pages.get(&target) {
-        // rustdoc's script marks the lines of a source page.
-        _ if anchor.is_empty() || target.starts_with("rust/src/") => Ok(()),
-        Some(page) if page.redirects || page.anchors.contains(anchor) => Ok(()),
-        // A file of icons.
-        None if target.ends_with(".svg") => Ok(()),
+        _ if !places.contains(&target) => Err(format!("{target} does not exist")),
+        _ if anchor.is_empty() => Ok(()),
+        Some(page) if page.anchors.contains(anchor) => Ok(()),
         _ => Err(format!("{target} has no anchor #{anchor}")),
     }
 }
@@ -211,43 +148,31 @@ mod tests {
     fn a_page_has_the_links_anchors_and_tests_that_git_hosts_show() {
         let page = Page::markdown(
             "# The `fn` law: 5 rules\n\n## More\n\n## More\n\n```\n# no heading\n```\n\
-             [a](one.md)\n`[b](two.md)`\n\n[d]\n\n[d]: four\n\n<img src=\"five.svg\">\n\n\
-             [e](crate::Policy::named)\n\n| `b` | c |\n|---|---|\n| `d` | `e_…`, `… f` in [y](y.rs), ![c](3.svg): `g` |\n",
+             [a](one.md)\n`[b](two.md)`\n\n[d]\n\n[d]: four\n\n[e](crate::Policy::named)\n\n| `b` | c |\n|---|---|\n| `d` | `e_…`, `… f` in [y](y.rs), ![c](3.svg): `g` |\n",
         );
         let has = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>().join(" ");
         assert_eq!(has(&page.anchors), "more more-1 the-fn-law-5-rules");
-        assert_eq!(has(&page.links), "3.svg five.svg four one.md y.rs");
+        assert_eq!(has(&page.links), "3.svg four one.md y.rs");
         let tests: Vec<_> = page.tests.iter().map(|(test, file)| (&**test, &**file)).collect();
         assert_eq!(tests, [("e_", "y.rs"), ("f", "y.rs")]);
     }
 
     #[test]
     fn a_dead_link_is_found() {
-        let pages = Pages::from([
-            ("index.html".to_owned(), Page::html("<h1 id=top>")),
-            ("a/b.html".to_owned(), Page::html("<a href='../index.html#top'><img src=d.png>")),
-            ("a/law.md".to_owned(), Page::markdown("# Rules")),
-        ]);
-        assert_eq!(
-            pages["a/b.html"].links,
-            BTreeSet::from(["../index.html#top".to_owned(), "d.png".to_owned()])
-        );
-        let places = ["index.html", "a/b.html", "a/index.html", "a/law.md", "c", "c/lib.rs"];
-        let places = BTreeSet::from(places.map(str::to_owned));
+        let pages = Pages::from([("a/law.md".to_owned(), Page::markdown("# Rules"))]);
+        let places = BTreeSet::from(["a/law.md", "c", "c/lib.rs"].map(str::to_owned));
         let from = |page: &str, link: &str| follow(page, link, &pages, &places);
-        let inside = "../index.html#top ../ ../c/lib.rs?v=2 ./ # ../c/ ../c law.md#rules";
-        for link in inside.split(' ').chain(["https://a.org/b", "data:a"]) {
-            assert_eq!(from("a/b.html", link), Ok(()), "{link}");
+        for link in ["../c/lib.rs", "../c/", "../c", "law.md#rules", "https://a.org/b", "data:a"] {
+            assert_eq!(from("a/b.md", link), Ok(()), "{link}");
         }
         for (link, why) in [
             ("c", "a/c does not exist"),
-            ("../index.html#end", "index.html has no anchor #end"),
             ("law.md#rule", "a/law.md has no anchor #rule"),
             ("../c/lib.rs#L3", "c/lib.rs has no anchor #L3"),
             ("../../x", "leads out"),
             ("/etc/passwd", "leads out"),
         ] {
-            assert_eq!(from("a/b.html", link).unwrap_err(), why, "{link}");
+            assert_eq!(from("a/b.md", link).unwrap_err(), why, "{link}");
         }
     }
 }

@@ -13,11 +13,11 @@ use crate::setup::{self, rustup};
 use crate::workspace::{cargo, is_newer, root};
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
-/// The modules that the package ships: features of the crate, each built alone, and the bytes of their stacks. The
-/// linker's own stack is a megabyte, which every page would pay for. A large coordinator is a fifth of a megabyte,
-/// and to make one takes the room of three.
-const MODULES: [(&str, u32); 5] =
-    [("lite", 65_536), ("gate", 65_536), ("full", 65_536), ("pacing", 65_536), ("shared", 786_432)];
+/// The modules that the package ships: features of the crate, each built alone.
+const MODULES: [&str; 5] = ["lite", "gate", "full", "pacing", "shared"];
+
+/// The linker's own stack is a megabyte, which every page would pay for.
+const STACK: &str = "target.wasm32-unknown-unknown.rustflags=['-Clink-arg=-zstack-size=65536']";
 
 pub const SOURCES: [&str; 14] = [
     ".cargo/config.toml",
@@ -82,9 +82,8 @@ pub fn package() -> Result<()> {
 /// `out`.
 pub fn build(out: &Path) -> Result<()> {
     install("tidegate")?;
-    for (module, stack) in MODULES {
-        let stack = format!("target.{TARGET}.rustflags=['-Clink-arg=-zstack-size={stack}']");
-        let made = self::module("tidegate-wasm", module, out, &[&stack])?;
+    for module in MODULES {
+        let made = self::module("tidegate-wasm", module, out, &[STACK])?;
         let named = out.join(format!("{module}.wasm"));
         std::fs::copy(&made, &named).with_context(|| made.display().to_string())?;
         bind(&named, &out.join(module))?;

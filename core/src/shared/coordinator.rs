@@ -11,8 +11,8 @@ use super::message::{GRANT_BYTES, Grant, LEASE_MOST, Lease, MessageError, Report
 use super::ramp::Ramp;
 use super::source::{Leases, Source};
 use super::steady::Steady;
+use super::storage::{Inline, Storage};
 use crate::fixed::{div_rem, mul_div_floor};
-use crate::law::Law;
 use crate::outcome::Outcome;
 use crate::time::{Instant, Span};
 use crate::verdict::Decision;
@@ -47,9 +47,9 @@ use crate::verdict::Decision;
 /// ```
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024> {
+pub struct Coordinator<S = Leases, const MEMBERS: usize = 1024, M: Storage = Inline> {
     source: S,
-    members: Members<MEMBERS>,
+    members: Members<MEMBERS, M>,
     /// The latest granted lease, and the source's current time.
     front: Instant,
     /// How far ahead its latest and previous snapshots say that it grants.
@@ -82,10 +82,10 @@ const LATE: Span = Span::from_secs(1);
 /// The level of a bucket is used only if the bucket lasts this many times the delay of its report.
 const OLD_NEWS: u64 = 10;
 
-impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
+impl<S: Source, const MEMBERS: usize, M: Storage> Coordinator<S, MEMBERS, M> {
     /// A new coordinator.
     #[must_use]
-    pub const fn new(source: S, now: Instant) -> Self {
+    pub fn new(source: S, now: Instant) -> Self {
         Self {
             source,
             members: Members::new(),
@@ -108,6 +108,11 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     #[must_use]
     pub fn heartbeat(self, heartbeat: Span) -> Self {
         Self { heartbeat, ..self }
+    }
+
+    /// Changes the minimum heartbeat. See [`heartbeat`](Self::heartbeat).
+    pub const fn set_heartbeat(&mut self, heartbeat: Span) {
+        self.heartbeat = heartbeat;
     }
 
     /// Answers a request: writes the grant to the beginning of `grant`, which has room for
@@ -360,48 +365,9 @@ impl<S: Source, const MEMBERS: usize> Coordinator<S, MEMBERS> {
     }
 }
 
-impl<L: Law, const LEASES: usize, const MEMBERS: usize> Coordinator<Leases<L, LEASES>, MEMBERS> {
-    /// Whether the next request may need more room than is left.
-    pub fn is_crowded(&self) -> bool {
-        self.members.is_full() || self.source.room() < LEASE_MOST
-    }
-
-    /// The same coordinator with more room. So many budgets, of which few are large, take little memory.
-    ///
-    /// ```
-    /// use tidegate::shared::{Coordinator, Leases};
-    /// use tidegate::{Controller, Instant, Policy};
-    ///
-    /// let now = Instant::ZERO;
-    /// let controller = Controller::new(Policy::named("adaptive").unwrap(), 7, now);
-    /// let small: Coordinator<Leases<_, 128>, 16> = Coordinator::new(Leases::new(controller), now);
-    /// assert!(!small.is_crowded());
-    /// let large: Coordinator<Leases<_, 4096>, 1024> = small.grown();
-    /// # let _ = large;
-    /// ```
-    #[must_use]
-    pub fn grown<const MORE: usize, const MEMBERS_MORE: usize>(
-        self,
-    ) -> Coordinator<Leases<L, MORE>, MEMBERS_MORE> {
-        Coordinator {
-            source: self.source.grown(),
-            members: self.members.grown(),
-            front: self.front,
-            recorded: self.recorded,
-            recorded_before: self.recorded_before,
-            clock: self.clock,
-            heartbeat: self.heartbeat,
-            began: self.began,
-            continued: self.continued,
-            crowd: self.crowd,
-            carry: self.carry,
-            ramp: self.ramp,
-            news_from: self.news_from,
-        }
-    }
-}
-
-impl<const SLOTS: usize, const MEMBERS: usize> Coordinator<Member<SLOTS>, MEMBERS> {
+impl<const SLOTS: usize, const MEMBERS: usize, S: Storage, M: Storage>
+    Coordinator<Member<SLOTS, S>, MEMBERS, M>
+{
     /// [`Member::request`] for a coordinator that grants from its own leases: the number of waiting
     /// calls is what its members still want.
     pub fn request(&mut self, now: Instant, room: &mut [u8]) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use super::member::Member;
 use super::message::MessageError;
+use super::storage::{Inline, Storage};
 use crate::outcome::{AsReply, Outcome};
 use crate::queue::{Ahead, Gate};
 use crate::stats::Stats;
@@ -40,8 +41,8 @@ pub struct MemberStats {
 /// assert_eq!(gate.stats().calls.full, 1);
 /// ```
 #[derive(Debug)]
-pub struct CountedMember<const SLOTS: usize = 64> {
-    member: Member<SLOTS>,
+pub struct CountedMember<const SLOTS: usize = 64, S: Storage = Inline> {
+    member: Member<SLOTS, S>,
     stats: MemberStats,
     /// Whether a call lacks a lease until the next answer.
     lacks: bool,
@@ -53,17 +54,17 @@ pub struct CountedMember<const SLOTS: usize = 64> {
     failing: u8,
 }
 
-impl<const SLOTS: usize> CountedMember<SLOTS> {
+impl<const SLOTS: usize, S: Storage> CountedMember<SLOTS, S> {
     /// A member with counters at zero.
     #[must_use]
-    pub fn new(member: Member<SLOTS>) -> Self {
+    pub fn new(member: Member<SLOTS, S>) -> Self {
         let stats = MemberStats::default();
         Self { member, stats, lacks: false, behind: 0, found_none: false, failing: 0 }
     }
 
     /// The member.
     #[must_use]
-    pub const fn member(&self) -> &Member<SLOTS> {
+    pub const fn member(&self) -> &Member<SLOTS, S> {
         &self.member
     }
 
@@ -144,7 +145,7 @@ impl<const SLOTS: usize> CountedMember<SLOTS> {
     }
 }
 
-impl<const SLOTS: usize> Gate for CountedMember<SLOTS> {
+impl<const SLOTS: usize, S: Storage> Gate for CountedMember<SLOTS, S> {
     type Permit = u64;
 
     fn poll(&mut self, now: Instant, call: &Call) -> Decision<u64> {

@@ -1,11 +1,10 @@
 //! The member: admits calls with its leases, and requests more in time.
 
-use heapless::Deque;
-
 use super::link::Link;
 use super::message::{Grant, LEASE_MOST, Lease, MOST, MessageError, Report, Request};
 use super::slots::Slots;
 use super::source::Source;
+use super::storage::{Inline, Storage, Values};
 use crate::controller::Controller;
 use crate::fixed::Ratio;
 use crate::gate::{Cooldown, CooldownPolicy, Pacing, Permit};
@@ -31,15 +30,15 @@ use crate::verdict::{Call, Decision, Reason};
 ///
 /// After [`Decision::Full`], poll again when an answer arrived or was missed, or a call settled.
 ///
-/// `SLOTS` is how many calls can be in flight at once.
+/// `SLOTS` is how many calls can be in flight at once, and `S` where it keeps its lists.
 #[derive(Debug)]
-pub struct Member<const SLOTS: usize = 64> {
+pub struct Member<const SLOTS: usize = 64, S: Storage = Inline> {
     number: u64,
     /// Unused leases, the next one first.
-    hand: Deque<Held, HAND>,
+    hand: Values<Held, HAND, S>,
     /// Pending reports, the oldest first. Those in a request stay until it is answered.
-    reports: Deque<Report, REPORTS>,
-    calls: Slots<Leased, SLOTS>,
+    reports: Values<Report, REPORTS, S>,
+    calls: Slots<Leased, SLOTS, S>,
     cooldown: Cooldown,
     link: Link,
     /// Whether a call had to wait for a lease since the last one left.
@@ -74,7 +73,7 @@ enum Leased {
     Own { permit: Permit },
 }
 
-impl<const SLOTS: usize> Member<SLOTS> {
+impl<const SLOTS: usize, S: Storage> Member<SLOTS, S> {
     /// A new member.
     ///
     /// `number` is its name and its seed: use a different random number for each member. `alone` is
@@ -84,8 +83,8 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let policy = Policy::new(Adaptive::DEFAULT).backoff(None);
         Self {
             number,
-            hand: Deque::new(),
-            reports: Deque::new(),
+            hand: Values::new(),
+            reports: Values::new(),
             calls: Slots::new(0),
             cooldown: Cooldown::default(),
             link: Link::new(now),
@@ -119,7 +118,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
                 return Decision::Full;
             }
         }
-        let Some(held) = self.hand.front().copied() else {
+        let Some(held) = self.hand.first().copied() else {
             if self.link.is_down() {
                 return self.poll_alone(now, call);
             }
@@ -144,7 +143,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
                 self.link.use_one();
                 Decision::Admit(permit)
             }
-            Err(_) => Decision::Full, // unreachable: there was room
+            Err(_) => Decision::Full, // there is no memory
         }
     }
 
@@ -230,8 +229,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
             alone: self.link.fell_back_from(now),
             leaving,
         };
-        let (older, newer) = self.reports.as_slices();
-        let reports = older.iter().chain(newer).take(LEASE_MOST);
+        let reports = self.reports.iter().take(LEASE_MOST);
         let length = request.write(now, reports, room)?;
         self.link.call(now, want, self.reports.len().min(LEASE_MOST), leaving);
         Some(length)
@@ -256,9 +254,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
         let (grant, leases) = Grant::read(grant, now)?;
         let was_alone = self.link.fell_back_from(now) > 0;
         let Some(asked) = self.link.hear(now, &grant, &mut self.rng) else { return Ok(()) };
-        for _ in 0..asked.reports {
-            self.reports.pop_front();
-        }
+        self.reports.remove_first(asked.reports);
         if grant.cooldown > Span::ZERO {
             self.cooldown.raise(now, grant.cooldown, exact(), &mut self.rng);
         }
@@ -269,9 +265,9 @@ impl<const SLOTS: usize> Member<SLOTS> {
             granted = granted.saturating_add(1);
             // In order, regardless of travel times: a later grant is never used before an earlier
             // one.
-            let at = self.hand.back().map_or(at, |last| last.at.max(at));
+            let at = self.hand.last().map_or(at, |last| last.at.max(at));
             let held = Held { permit, at, ends: (at + grant.keep) };
-            if returns || self.hand.push_back(held).is_err() {
+            if returns || !self.hand.push(held) {
                 self.give_back(now, permit);
             }
         }
@@ -326,7 +322,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     /// When a waiting call may be sent if no answer arrives until then.
     #[must_use]
     pub fn next_at(&self) -> Option<Instant> {
-        let next = self.hand.front().map(|held| held.at.max(self.cooldown.until()));
+        let next = self.hand.first().map(|held| held.at.max(self.cooldown.until()));
         next.or_else(|| self.calls.is_full().then(|| self.calls.first_lost()))
     }
 
@@ -352,12 +348,18 @@ impl<const SLOTS: usize> Member<SLOTS> {
             }
             Decision::Reject(reason) => return Decision::Reject(reason),
         };
-        self.share.charge(now, 1, Some(share));
-        self.link.falls_back();
-        self.link.use_one();
         match self.calls.take(now, Leased::Own { permit }) {
-            Ok(number) => Decision::Admit(number),
-            Err(_) => Decision::Full, // unreachable: there was room
+            Ok(number) => {
+                self.share.charge(now, 1, Some(share));
+                self.link.falls_back();
+                self.link.use_one();
+                Decision::Admit(number)
+            }
+            Err(Leased::Own { permit }) => {
+                self.own.refund(now, permit); // there is no memory
+                Decision::Full
+            }
+            Err(Leased::Lease { .. }) => Decision::Full, // unreachable
         }
     }
 
@@ -375,7 +377,7 @@ impl<const SLOTS: usize> Member<SLOTS> {
     fn tidy(&mut self, now: Instant) {
         let until = self.cooldown.until();
         let held = until > now;
-        while let Some(front) = self.hand.front()
+        while let Some(front) = self.hand.first()
             && (front.ends <= now || (held && front.at < until))
         {
             self.give_back_next(now);
@@ -403,10 +405,11 @@ impl<const SLOTS: usize> Member<SLOTS> {
 
     fn report(&mut self, report: Report) {
         if self.reports.is_full() {
-            self.reports.pop_front();
+            self.reports.remove_first(1);
             self.link.forgets_one();
         }
-        let _ = self.reports.push_back(report);
+        // Without memory, it teaches nothing.
+        self.reports.push(report);
     }
 }
 
@@ -415,7 +418,7 @@ fn exact() -> CooldownPolicy {
     CooldownPolicy::new(CooldownPolicy::DEFAULT.ceiling(), Ratio::ZERO).unwrap_or_default()
 }
 
-impl<const SLOTS: usize> Source for Member<SLOTS> {
+impl<const SLOTS: usize, S: Storage> Source for Member<SLOTS, S> {
     fn poll(&mut self, at: Instant) -> Decision<u64> {
         self.poll(at, &Call::new())
     }

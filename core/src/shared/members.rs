@@ -1,16 +1,15 @@
 //! The members that a coordinator knows.
 
-use heapless::Vec;
-
 use super::kept::{ALL, Kept};
 use super::message::Request;
+use super::storage::{Storage, Values};
 use crate::time::{Instant, Span};
 
 /// The known members, up to `MEMBERS`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(super) struct Members<const MEMBERS: usize> {
-    list: Vec<Entry, MEMBERS>,
+pub(super) struct Members<const MEMBERS: usize, S: Storage> {
+    list: Values<Entry, MEMBERS, S>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -48,23 +47,9 @@ enum Stage {
 /// return when there is none.
 const REMEMBERED: Span = Span::from_secs(60);
 
-impl<const MEMBERS: usize> Members<MEMBERS> {
-    pub(super) const fn new() -> Self {
-        Self { list: Vec::new() }
-    }
-
-    /// The same members, with more room.
-    pub(super) fn grown<const MORE: usize>(self) -> Members<MORE> {
-        const { assert!(MORE >= MEMBERS, "there is as much room or more") };
-        let mut list = Vec::new();
-        for entry in self.list {
-            let _ = list.push(entry); // there is room
-        }
-        Members { list }
-    }
-
-    pub(super) fn is_full(&self) -> bool {
-        self.list.is_full()
+impl<const MEMBERS: usize, S: Storage> Members<MEMBERS, S> {
+    pub(super) fn new() -> Self {
+        Self { list: Values::new() }
     }
 
     /// Registers a request. False if it is a duplicate or arrives after a later one.
@@ -87,7 +72,7 @@ impl<const MEMBERS: usize> Members<MEMBERS> {
         let kept = Kept::new(now);
         let joined = (sequence == 1).then_some(now);
         let entry = Entry { member, sequence, heard: now, missing: 0, paid, kept, joined, stage };
-        if let Err(entry) = self.list.push(entry)
+        if !self.list.push(entry)
             && let Some(silent) =
                 self.list.iter_mut().min_by_key(|entry| (!entry.is_gone(), entry.heard))
         {

@@ -14,6 +14,7 @@ mod slots;
 mod source;
 mod standing;
 mod steady;
+mod storage;
 
 pub use coordinator::Coordinator;
 pub use counted::{CountedMember, MemberStats};
@@ -22,3 +23,4 @@ pub use message::{GRANT_BYTES, MessageError, REQUEST_BYTES};
 pub use policy::policy_digest;
 pub use source::{Leases, Source};
 pub use standing::{Rank, Standing};
+pub use storage::{Inline, Storage};

@@ -2,6 +2,7 @@
 
 use super::coordinator::Coordinator;
 use super::source::Leases;
+use super::storage::Storage;
 use crate::controller::Controller;
 use crate::digest::fnv1a;
 use crate::policy::Policy;
@@ -17,8 +18,8 @@ const PLACES_KEPT: Span = Span::from_secs(30);
 const ADDED: usize = 4 + 2 + 8 + 8;
 const CHECK: usize = 4;
 
-impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize>
-    Coordinator<Leases<L, LEASES>, MEMBERS>
+impl<L: Record + Copy, const LEASES: usize, const MEMBERS: usize, S: Storage>
+    Coordinator<Leases<L, LEASES, S>, MEMBERS, S>
 {
     /// The length of a snapshot of this kind of coordinator.
     pub const SNAPSHOT_BYTES: usize = Controller::<L>::SNAPSHOT_BYTES.saturating_add(ADDED + CHECK);

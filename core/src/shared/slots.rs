@@ -1,5 +1,6 @@
 //! Numbered places for calls in flight. Their numbers are part of messages.
 
+use super::storage::{Inline, Storage, Values};
 use crate::time::{Instant, Span};
 
 /// Up to `SLOTS` calls in flight, each with a unique number. An unknown or repeated number names no
@@ -8,14 +9,13 @@ use crate::time::{Instant, Span};
 /// Some calls are never settled. They are lost after an expiry: [`lose`](Self::lose) frees their places. Taking and
 /// releasing a place takes constant time. The calls are searched for lost ones four times in an expiry, or when one is
 /// lost if all places are taken.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(super) struct Slots<T, const SLOTS: usize> {
-    slots: [Slot<T>; SLOTS],
+pub(super) struct Slots<T, const SLOTS: usize, S: Storage = Inline> {
+    /// Those that were ever taken.
+    slots: Values<Slot<T>, SLOTS, S>,
     /// The first slot of the free list. `SLOTS` ends the list.
     freed: u16,
-    /// Slots from here on have never been taken.
-    untouched: u16,
     in_flight: u16,
     next_number: u32,
     expiry: Span,
@@ -26,14 +26,14 @@ pub(super) struct Slots<T, const SLOTS: usize> {
 /// How long a call may be in flight before it is considered lost.
 pub(super) const EXPIRY: Span = Span::from_secs(300);
 
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 enum Slot<T> {
     Free { next: u16 },
     Taken { number: u32, since: Instant, call: T },
 }
 
-impl<T, const SLOTS: usize> Slots<T, SLOTS> {
+impl<T, const SLOTS: usize, S: Storage> Slots<T, SLOTS, S> {
     #[expect(clippy::cast_possible_truncation, reason = "asserted to fit, at compile time")]
     const END: u16 = {
         assert!(SLOTS > 0 && SLOTS < u16::MAX as usize, "there are 1 to 65,534 slots");
@@ -41,33 +41,15 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
     };
 
     /// No calls in flight. Numbers start with this one.
-    pub(super) const fn new(number: u32) -> Self {
+    pub(super) fn new(number: u32) -> Self {
         Self {
-            slots: [const { Slot::Free { next: 0 } }; SLOTS],
+            slots: Values::new(),
             freed: Self::END,
-            untouched: 0,
             in_flight: 0,
             next_number: number,
             expiry: EXPIRY,
             first_lost: Instant::ZERO,
         }
-    }
-
-    /// The same calls, with more slots.
-    pub(super) fn grown<const MORE: usize>(self) -> Slots<T, MORE> {
-        const { assert!(MORE >= SLOTS, "there are as many slots or more") };
-        let Self { untouched, in_flight, next_number, expiry, first_lost, .. } = self;
-        let end = |next| if next == Self::END { Slots::<T, MORE>::END } else { next };
-        let mut grown =
-            Slots { untouched, in_flight, expiry, first_lost, ..Slots::new(next_number) };
-        grown.freed = end(self.freed);
-        for (to, from) in grown.slots.iter_mut().zip(self.slots) {
-            *to = match from {
-                Slot::Free { next } => Slot::Free { next: end(next) },
-                taken @ Slot::Taken { .. } => taken,
-            };
-        }
-        grown
     }
 
     /// Changes the expiry, also of calls in flight.
@@ -99,20 +81,20 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
         if self.in_flight == 0 {
             self.first_lost = now + self.expiry;
         }
-        let index = if self.freed < Self::END { self.freed } else { self.untouched };
-        let number = self.next_number;
-        let Some(slot) = self.slots.get_mut(usize::from(index)) else { return Err(call) };
-        if index == self.freed {
-            if let Slot::Free { next } = slot {
-                self.freed = *next;
-            }
-        } else {
-            self.untouched = self.untouched.saturating_add(1);
+        let mut index = usize::from(self.freed);
+        if self.freed >= Self::END && self.slots.len() < SLOTS {
+            index = self.slots.len();
+            self.slots.push(Slot::Free { next: Self::END });
         }
+        let Some(slot) = self.slots.get_mut(index) else { return Err(call) };
+        if let Slot::Free { next } = *slot {
+            self.freed = next;
+        }
+        let number = self.next_number;
         *slot = Slot::Taken { number, since: now, call };
         self.in_flight = self.in_flight.saturating_add(1);
         self.next_number = self.next_number.wrapping_add(1);
-        Ok(u64::from(index) << 32 | u64::from(number))
+        Ok((index as u64) << 32 | u64::from(number))
     }
 
     /// Releases the place and returns its content. `None` for a number that is unknown, was
@@ -140,7 +122,7 @@ impl<T, const SLOTS: usize> Slots<T, SLOTS> {
             return;
         }
         let mut next = Instant::MAX;
-        for (index, slot) in (0..Self::END).zip(&mut self.slots) {
+        for (index, slot) in (0..Self::END).zip(self.slots.iter_mut()) {
             let Slot::Taken { since, .. } = slot else { continue };
             let end = *since + self.expiry;
             if end > now {

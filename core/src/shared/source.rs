@@ -1,6 +1,7 @@
 //! Sources of leases.
 
 use super::slots::Slots;
+use super::storage::{Inline, Storage};
 use crate::controller::Controller;
 use crate::gate::Permit;
 use crate::law::{AnyLaw, Law};
@@ -48,23 +49,23 @@ pub trait Source {
 /// ```
 #[derive(Debug)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Leases<L: Law = AnyLaw, const LEASES: usize = 1024> {
+pub struct Leases<L: Law = AnyLaw, const LEASES: usize = 1024, S: Storage = Inline> {
     controller: Controller<L>,
-    permits: Slots<Permit, LEASES>,
+    permits: Slots<Permit, LEASES, S>,
     /// Calls in flight of an earlier source, and when their places become free.
     former: u16,
     former_until: Instant,
 }
 
-impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
+impl<L: Law, const LEASES: usize, S: Storage> Leases<L, LEASES, S> {
     /// A source without leases.
     #[must_use]
-    pub const fn new(controller: Controller<L>) -> Self {
+    pub fn new(controller: Controller<L>) -> Self {
         Self::numbered(controller, 0)
     }
 
     /// The same, with permits numbered from here on.
-    pub(super) const fn numbered(controller: Controller<L>, number: u32) -> Self {
+    pub(super) fn numbered(controller: Controller<L>, number: u32) -> Self {
         let permits = Slots::new(number);
         Self { controller, permits, former: 0, former_until: Instant::ZERO }
     }
@@ -79,17 +80,6 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
     /// minutes if it is not set.
     pub const fn set_expiry(&mut self, expiry: Span) {
         self.permits.set_expiry(expiry);
-    }
-
-    /// The same leases, with more room.
-    pub(super) fn grown<const MORE: usize>(self) -> Leases<L, MORE> {
-        let Self { controller, permits, former, former_until } = self;
-        Leases { controller, permits: permits.grown(), former, former_until }
-    }
-
-    /// How many leases there is room for.
-    pub(super) fn room(&self) -> usize {
-        LEASES.saturating_sub(self.permits.in_flight().into())
     }
 
     /// The next permit's number.
@@ -108,7 +98,9 @@ impl<L: Law, const LEASES: usize> Leases<L, LEASES> {
     }
 }
 
-impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
+impl<L: Law + Copy, const LEASES: usize, S: Storage> Source for Leases<L, LEASES, S> {
+    // Inlined into the coordinator's loop, it makes one copy of the loop for each law.
+    #[inline(never)]
     fn poll(&mut self, at: Instant) -> Decision<u64> {
         if self.permits.is_full() {
             return Decision::Full;
@@ -117,7 +109,7 @@ impl<L: Law + Copy, const LEASES: usize> Source for Leases<L, LEASES> {
             Decision::Admit(permit) => match self.permits.take(at, permit) {
                 Ok(number) => Decision::Admit(number),
                 Err(permit) => {
-                    self.controller.refund(at, permit); // unreachable: there was room
+                    self.controller.refund(at, permit); // there is no memory
                     Decision::Full
                 }
             },

@@ -26,8 +26,8 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::SnapshotError;
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, CallTime, ConfigError, Controller, Decision, Hint, Instant, Keyed, Outcome, Policy,
-    Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
+    Call, CallTime, ConfigError, Controller, Decision, FastestCall, Hint, Instant, Keyed, Outcome,
+    Policy, Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
 };
 
 // The functions of a controller.
@@ -93,6 +93,8 @@ table!(SESSIONS: Sessions {
     took: fn(&mut CallTime, Span) = CallTime::took,
     took_longer: fn(&mut CallTime, Span) = CallTime::took_longer,
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant = CallTime::leave_by,
+    fastest: fn(FastestCall, Span) -> FastestCall = FastestCall::took,
+    fastest_leaves_by: fn(FastestCall, Instant, Instant) -> Instant = FastestCall::leave_by,
 });
 
 // A queue, whose gate has two limits.

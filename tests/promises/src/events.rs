@@ -53,7 +53,7 @@ pub fn happen<const LIMITS: usize>(world: &mut World<LIMITS>, mut input: Input<'
             return;
         }
         event(world, &mut input);
-        world.next_at_is_exact();
+        world.every_promise_holds();
     }
 }
 

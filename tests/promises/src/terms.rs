@@ -25,6 +25,7 @@ pub struct Terms<const LIMITS: usize> {
     pub laws: [AnyLaw; LIMITS],
     /// The quota of each limit that has a configured one.
     pub quotas: [Option<Quota>; LIMITS],
+    pub bounds: [Bounds; LIMITS],
     /// Whether a law cuts for every rejection, as documented for its source.
     pub cuts_for_each_throttled: bool,
     pub cooldown: CooldownPolicy,
@@ -58,6 +59,7 @@ impl<const LIMITS: usize> Terms<LIMITS> {
             policy: policy.backoff(most.map(|(backoff, _)| backoff)),
             laws: laws.each_ref().map(|made| made.law),
             quotas: laws.each_ref().map(|made| made.quota),
+            bounds: laws.each_ref().map(|made| made.bounds),
             cuts_for_each_throttled: laws.iter().any(|made| made.cuts_for_each_throttled),
             cooldown,
             spread,
@@ -70,16 +72,26 @@ impl<const LIMITS: usize> Terms<LIMITS> {
     }
 }
 
+/// What a law's configuration allows at most and at least.
+#[derive(Clone, Copy, Debug)]
+pub enum Bounds {
+    None,
+    /// The lowest and the highest rate.
+    Rate(Quota, Quota),
+    Calls(NonZeroU16),
+}
+
 /// A law with the data that the promises need.
 pub struct Made {
     pub law: AnyLaw,
     pub quota: Option<Quota>,
+    pub bounds: Bounds,
     pub cuts_for_each_throttled: bool,
 }
 
 impl Made {
     pub fn plain(law: impl Into<AnyLaw>) -> Self {
-        Self { law: law.into(), quota: None, cuts_for_each_throttled: false }
+        Self { law: law.into(), quota: None, bounds: Bounds::None, cuts_for_each_throttled: false }
     }
 
     pub fn quoted<L: Into<AnyLaw>>(quota: Quota, law: impl Fn(Quota) -> L) -> Self {
@@ -187,8 +199,10 @@ fn aimd(input: &mut Input<'_>) -> Made {
     };
     // Random bytes rarely put the start between floor and ceiling.
     let within = AimdConfig { floor: config.start, ceiling: config.start, ..config };
-    let law = Aimd::new(config).or_else(|_| Aimd::new(within));
-    Made::plain(law.unwrap_or(Aimd::DEFAULT))
+    let made = [config, within].into_iter().find_map(|it| Some((Aimd::new(it).ok()?, it)));
+    let (law, AimdConfig { floor, ceiling, .. }) =
+        made.unwrap_or((Aimd::DEFAULT, AimdConfig::DEFAULT));
+    Made { bounds: Bounds::Rate(floor, ceiling), ..Made::plain(law) }
 }
 
 fn aimd_concurrency(input: &mut Input<'_>) -> Made {
@@ -198,7 +212,10 @@ fn aimd_concurrency(input: &mut Input<'_>) -> Made {
         most: NonZeroU16::new(input.u16()).unwrap_or(one),
         keep: ratio(input),
     };
-    Made::plain(AimdConcurrency::new(config).unwrap_or(AimdConcurrency::DEFAULT))
+    match AimdConcurrency::new(config) {
+        Ok(law) => Made { bounds: Bounds::Calls(config.most), ..Made::plain(law) },
+        Err(_) => Made::plain(AimdConcurrency::DEFAULT),
+    }
 }
 
 fn tchannel(input: &mut Input<'_>) -> Made {

@@ -4,10 +4,10 @@ use core::num::NonZeroU16;
 
 use tidegate::gate::{Gate, Permit};
 use tidegate::law::{AnyLaw, Law};
-use tidegate::{Controller, Decision, Instant, Reason, Span, Verdict};
+use tidegate::{Controller, Decision, Instant, Quota, Reason, Span, Verdict};
 
 use crate::account::{Account, Retries};
-use crate::terms::Terms;
+use crate::terms::{Bounds, Terms};
 
 const SECOND: u64 = 1_000_000_000;
 /// The maximum number of polls of a call that waits as decided: one per gate that may have a
@@ -94,6 +94,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.cooldown = Instant::MAX;
         self.terms.retry_budget = None;
         self.terms.quotas = [None; LIMITS];
+        self.terms.bounds = [Bounds::None; LIMITS];
     }
 
     /// Whether equal decisions have led to equal controllers.
@@ -292,6 +293,7 @@ impl<const LIMITS: usize> World<LIMITS> {
                 assert_eq!(*state, old, "an unchanged law lost its state");
                 // The state may come from an arbitrary record.
                 terms.quotas[limit] = self.terms.quotas[limit];
+                terms.bounds[limit] = self.terms.bounds[limit];
             } else {
                 self.accounts[limit] = Account::new();
                 self.flying.iter_mut().for_each(|flying| flying.charged[limit] = false);
@@ -308,9 +310,28 @@ impl<const LIMITS: usize> World<LIMITS> {
         self.terms.laws.iter().any(|law| matches!(law, AnyLaw::Tchannel(_)))
     }
 
+    pub fn every_promise_holds(&self) {
+        let laws = self.terms.laws.iter().zip(self.terms.bounds).zip(self.gate.states());
+        for ((law, bounds), state) in laws {
+            let holds = match bounds {
+                Bounds::None => true,
+                Bounds::Rate(floor, ceiling) => law.quota(state).is_some_and(|quota| {
+                    // A law rounds its rates to their representation.
+                    let (least, most) = (rate(floor).saturating_sub(1), rate(ceiling) + 1);
+                    (least..=most).contains(&rate(quota))
+                }),
+                Bounds::Calls(most) => {
+                    law.concurrency(state, self.now).is_some_and(|calls| calls <= most)
+                }
+            };
+            assert!(holds, "{state:?} is not within {bounds:?}");
+        }
+        self.next_at_is_exact();
+    }
+
     /// A plain call is sent at `next_at` and not before, never waits longer than a more expensive
     /// one, and a call that may be sent now may be sent later.
-    pub fn next_at_is_exact(&self) {
+    fn next_at_is_exact(&self) {
         if self.halves_where_a_second_ends() {
             return;
         }
@@ -383,4 +404,9 @@ impl<const LIMITS: usize> World<LIMITS> {
         };
         self.answers = (self.answers ^ told).wrapping_mul(0x0100_0000_01B3);
     }
+}
+
+/// Calls a second with 20 bits of fraction.
+fn rate(quota: Quota) -> u128 {
+    (1_000_000_000 << 20) / u128::from(quota.interval().as_nanos())
 }

@@ -1,4 +1,4 @@
-//! Bursts: 300 calls at once, of one process or of three, against limits with a stock of calls and a slow refill.
+//! Bursts: 300 calls at once against limits with a stock of calls and a slow refill, and fleets that start together.
 
 use rayon::prelude::*;
 use tidegate_sim::{Scenario, World};
@@ -61,5 +61,23 @@ fn few_calls_of_a_burst_are_throttled_and_it_ends_soon() {
             "{processes} processes {hints}: {share:.3} throttled, {time:.2} times the ideal"
         );
         assert!(share <= throttled && time <= longer, "{what}");
+    }
+}
+
+#[test]
+fn a_fleet_that_starts_together_finds_the_limit_with_few_rejections() {
+    for (processes, threads, latency, most) in
+        [(4, 6, "20ms", 0.115), (8, 6, "20ms", 0.235), (4, 12, "150ms", 0.105)]
+    {
+        let text = format!(
+            "end = '12s'\nlatency = {{ constant = '{latency}' }}\n\
+             [server]\nbucket = {{ burst = 10, rate = '60/s' }}\n\
+             [[clients]]\nprocesses = {processes}\nthreads = {threads}\ndemand = 'closed'\n"
+        );
+        let scenario = Scenario::parse(&text, "bursts.toml", "bursts").unwrap();
+        let run = |seed| World::new(&scenario, "adaptive", seed).unwrap().run().unwrap().metrics;
+        let shares = (1..=24).into_par_iter().map(|seed| run(seed).get("throttled").unwrap());
+        let share = shares.sum::<f64>() / 24.0;
+        assert!(share <= most, "{share:.3} of {processes} processes' calls, {latency}");
     }
 }

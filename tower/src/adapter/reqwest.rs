@@ -6,7 +6,6 @@ use std::future::Future;
 use ::reqwest::{
     Body, Error as ReqwestError, Request, RequestBuilder, Response, ResponseBuilderExt, Url,
 };
-use tidegate::signal::body;
 use tidegate::signal::http::outcome;
 use tidegate::{Outcome, Reply};
 
@@ -14,7 +13,7 @@ use crate::call::Call;
 use crate::classify::{Classify, Standard};
 use crate::drive::{End, Guard, drive};
 use crate::error::Error;
-use crate::peek::peek;
+use crate::peek::{is_worth, peek};
 use crate::request::{Describe, Repeat, is_idempotent};
 use crate::response::{Hold, read_with};
 use crate::timer::Timer;
@@ -76,9 +75,7 @@ fn response_of(url: &Url, mut response: ::http::Response<Body>) -> Response {
 
 /// The same response, with its body inspected if that can be relevant.
 pub(crate) async fn peeked(response: Response) -> Response {
-    let content_type = response.headers().get(::http::header::CONTENT_TYPE);
-    let content_type = content_type.map_or(&b""[..], |it| it.as_bytes());
-    if !body::is_worth(response.status().as_u16(), content_type) {
+    if !is_worth(response.status(), response.headers(), false) {
         return response;
     }
     let url = response.url().clone();

@@ -1,9 +1,11 @@
 //! The protocol on a local socket: each side sends a greeting, then frames. See
 //! `core/docs/local.md`.
 
+use std::io;
+
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::error::{LocalError, Why};
+use super::LocalError;
 use super::standing::Told;
 
 /// The greeting: a name and the version of the protocol.
@@ -25,7 +27,6 @@ pub(super) const POLICY: u16 = 2;
 pub(super) const NO_REQUEST: u32 = 0;
 
 /// A frame: a request with its key, or an answer with its kind; and the bytes for `core`.
-#[derive(Debug, Eq, PartialEq)]
 pub(super) struct Frame {
     pub(super) id: u32,
     /// For answers the kind, for requests the length of the key.
@@ -103,4 +104,27 @@ pub(super) async fn read(
     let mut body = vec![0; length];
     from.read_exact(&mut body).await?;
     Ok(Frame { id, kind, key, body })
+}
+
+/// Why a connection ended before the answer.
+#[derive(Clone, Debug)]
+pub(super) enum Why {
+    /// The process has ended.
+    Ended,
+    /// The process is alive and does not answer.
+    Silent,
+    /// It uses another protocol, or reported an error.
+    Trouble(LocalError),
+}
+
+impl From<io::Error> for Why {
+    fn from(_: io::Error) -> Self {
+        Self::Ended
+    }
+}
+
+impl From<LocalError> for Why {
+    fn from(error: LocalError) -> Self {
+        Self::Trouble(error)
+    }
 }

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncWriteExt, BufReader, WriteHalf};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::error::{LocalError, Why};
-use super::frames::{self, GREETING, NO_REQUEST, TROUBLE};
-use super::lock;
+use super::LocalError;
+use super::frames::{self, GREETING, NO_REQUEST, TROUBLE, Why};
 use super::place::Number;
 use super::standing::Told;
 use super::system::Stream;
@@ -21,7 +20,13 @@ use super::system::Stream;
 const PATIENCE: Duration = Duration::from_millis(400);
 const LATE: Duration = Duration::from_millis(20);
 
+/// How many requests are sent at once.
+const MOST: usize = 64;
+
 type Answer = Result<Vec<u8>, Why>;
+
+/// A request: its number, its frame, and who waits for the answer.
+type Request = (u32, Vec<u8>, oneshot::Sender<Answer>);
 
 /// See the module's documentation. Dropping it closes the connection.
 pub(super) struct Line {
@@ -29,80 +34,48 @@ pub(super) struct Line {
     pub(super) to: Number,
     /// The policy of that process.
     pub(super) policy: Told,
-    state: Arc<Mutex<State>>,
-    out: mpsc::UnboundedSender<Vec<u8>>,
-    _tasks: JoinSet<()>,
-}
-
-#[derive(Default)]
-struct State {
-    count: u32,
-    asked: HashMap<u32, oneshot::Sender<Answer>>,
-    /// Why it has ended.
-    why: Option<Why>,
+    count: AtomicU32,
+    out: mpsc::UnboundedSender<Request>,
+    /// When it ends, also with its runtime, the connection does.
+    _task: JoinSet<()>,
 }
 
 impl Line {
     /// Waits until that process has greeted and told its policy.
     pub(super) async fn open(stream: Stream, to: Number) -> Result<Self, Why> {
-        let (read, write) = tokio::io::split(stream);
-        let (out, mail) = mpsc::unbounded_channel();
-        let (mut read, mut tasks) = (BufReader::new(read), JoinSet::new());
-        tasks.spawn(tell(mail, write));
-        let _ = out.send(GREETING.to_vec());
+        let mut stream = BufReader::new(stream);
         let greeted = async {
-            frames::greeted(&mut read).await?;
-            frames::read(&mut read, false).await
+            stream.write_all(&GREETING).await?;
+            frames::greeted(&mut stream).await?;
+            frames::read(&mut stream, false).await
         };
         let policy = frames::told(&in_time(greeted).await.unwrap_or(Err(Why::Silent))?.body);
         let policy = policy.ok_or_else(|| LocalError::new(frames::STRANGER))?;
-        let state = Arc::new(Mutex::new(State::default()));
-        tasks.spawn(hear(Ear(state.clone()), read));
-        Ok(Self { to, policy, state, out, _tasks: tasks })
+        let ((out, requests), mut task) = (mpsc::unbounded_channel(), JoinSet::new());
+        task.spawn(talk(stream, requests));
+        Ok(Self { to, policy, count: AtomicU32::new(0), out, _task: task })
     }
 
     pub(super) fn is_open(&self) -> bool {
-        lock(&self.state).why.is_none()
+        !self.out.is_closed()
     }
 
     /// Asks that process to leave the seat to one with this policy. If it does, it ends the connection.
     pub(super) fn replace(&self, by: &Told) {
-        let _ =
-            frames::request(NO_REQUEST, "", &frames::policy(by)).map(|bytes| self.out.send(bytes));
+        let (done, _) = oneshot::channel();
+        let _ = frames::request(NO_REQUEST, "", &frames::policy(by))
+            .map(|bytes| self.out.send((NO_REQUEST, bytes, done)));
     }
 
     /// Sends a request for a key and returns the grant.
     pub(super) async fn ask(&self, key: &str, request: &[u8]) -> Answer {
         let (done, answer) = oneshot::channel();
-        {
-            let mut state = lock(&self.state);
-            if let Some(why) = &state.why {
-                return Err(why.clone());
-            }
-            let id = state.count.wrapping_add(1).max(1);
-            state.count = id;
-            let bytes = frames::request(id, key, request)?;
-            // Requests whose callers no longer wait.
-            state.asked.retain(|_, done| !done.is_closed());
-            state.asked.insert(id, done);
-            let _ = self.out.send(bytes);
-        }
+        let id = self.count.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        let _ = self.out.send((id, frames::request(id, key, request)?, done));
         match in_time(answer).await {
-            Some(Ok(answer)) => answer,
-            Some(Err(_)) => Err(lock(&self.state).why.clone().unwrap_or(Why::Ended)),
-            None => {
-                lock(&self.state).end(Why::Silent);
-                Err(Why::Silent)
-            }
+            Some(answer) => answer.unwrap_or(Err(Why::Ended)),
+            None => Err(Why::Silent),
         }
-    }
-}
-
-impl State {
-    /// Ends the connection, and the requests without an answer.
-    fn end(&mut self, why: Why) {
-        self.why.get_or_insert(why);
-        self.asked.clear();
     }
 }
 
@@ -121,39 +94,33 @@ async fn in_time<F: Future>(answer: F) -> Option<F::Output> {
     None
 }
 
-/// The task that reads answers. When it ends, also with its runtime, the connection does.
-struct Ear(Arc<Mutex<State>>);
-
-impl Drop for Ear {
-    fn drop(&mut self) {
-        lock(&self.0).end(Why::Ended);
-    }
-}
-
-/// Reads answers until the connection ends.
-async fn hear(ear: Ear, mut from: impl AsyncRead + Unpin) {
-    loop {
-        let answer = match frames::read(&mut from, false).await {
-            Ok(answer) => answer,
-            Err(why) => return lock(&ear.0).end(why),
-        };
-        let Some(done) = lock(&ear.0).asked.remove(&answer.id) else { continue };
-        let _ = done.send(match answer.kind {
-            TROUBLE => {
-                let why = String::from_utf8_lossy(&answer.body);
-                let what = format!("the process that holds the budget says: {why}");
-                Err(Why::Trouble(LocalError::new(what)))
+/// Sends requests and reads their answers until the connection ends.
+async fn talk(mut stream: BufReader<Stream>, mut requests: mpsc::UnboundedReceiver<Request>) {
+    let (mut next, mut asked) = (Vec::with_capacity(MOST), HashMap::new());
+    while requests.recv_many(&mut next, MOST).await > 0 {
+        let exchange = async {
+            for (id, bytes, done) in next.drain(..) {
+                stream.write_all(&bytes).await?;
+                if id != NO_REQUEST {
+                    asked.insert(id, done);
+                }
             }
-            _ => Ok(answer.body),
-        });
-    }
-}
-
-/// Writes the greeting and requests. If that fails, reading fails too.
-async fn tell(mut mail: mpsc::UnboundedReceiver<Vec<u8>>, mut to: WriteHalf<Stream>) {
-    while let Some(bytes) = mail.recv().await {
-        if to.write_all(&bytes).await.is_err() {
-            return;
+            while !asked.is_empty() {
+                let answer = frames::read(&mut stream, false).await?;
+                let Some(done) = asked.remove(&answer.id) else { continue };
+                let _ = done.send(match answer.kind {
+                    TROUBLE => {
+                        let why = String::from_utf8_lossy(&answer.body);
+                        let what = format!("the process that holds the budget says: {why}");
+                        Err(Why::Trouble(LocalError::new(what)))
+                    }
+                    _ => Ok(answer.body),
+                });
+            }
+            Ok::<_, Why>(())
+        };
+        if let Err(why) = exchange.await {
+            return asked.into_values().for_each(|done| drop(done.send(Err(why.clone()))));
         }
     }
 }

@@ -30,17 +30,15 @@
 //! [`Gate::trouble`] has the reason of each, and with the feature `tracing` there is an event at the level
 //! `WARN`, once a minute for each reason.
 //!
-//! A process holds the budgets of 256 keys, each with a tenth of a megabyte, until they were unused for a minute. The
+//! A process holds the budgets of 256 keys until they were unused for a minute. The
 //! same applies to the calls of any further keys. Use several names for more.
 //!
 //! On Windows, the processes use a named pipe. That part is compiled in the tests, but not run.
 
-mod budgets;
-mod courier;
-mod error;
+mod budget;
 mod frames;
-mod leased;
 mod line;
+mod member;
 mod place;
 mod post;
 mod record;
@@ -50,24 +48,22 @@ mod standing;
 #[cfg_attr(windows, path = "windows.rs")]
 mod system;
 
+use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tidegate::Quota;
 
-pub use budgets::LocalBudget;
-pub use error::LocalError;
+pub use budget::LocalBudget;
 
-pub(crate) use courier::{Courier, Sharing};
-pub(crate) use leased::Leased;
+pub(crate) use member::{Courier, Leased, Sharing, of_one};
 
 use crate::gate::{Builder, Gate};
 use crate::timer::Timer;
-use budgets::Terms;
 use place::Place;
 use post::Post;
-use standing::Standing;
 
 /// With which processes a gate shares its budgets, and how: see [`Builder::share`].
 #[derive(Clone, Debug)]
@@ -148,17 +144,9 @@ impl Builder {
     /// # Errors
     /// [`LocalError`] if the name is invalid, or the folder's path is too long for a socket.
     pub fn share(mut self, share: impl Into<Share>) -> Result<Self, LocalError> {
-        let Share { name, folder, expiry, alone, heartbeat } = share.into();
-        let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
-        let terms = Terms {
-            place: Place::new(name, folder)?,
-            expiry,
-            heartbeat,
-            alone: alone.map_or_else(second, Ok)?,
-            standing: Mutex::new(Standing::new(self.policy, expiry, heartbeat)),
-        };
+        let place = Place::new(share.into(), self.policy)?;
         self.sharing = Some(Sharing {
-            post: Arc::new(Post::new(terms)),
+            post: Arc::new(Post::new(place)),
             start: |runtime, courier| drop(runtime.spawn(Courier::carry(courier))),
         });
         Ok(self)
@@ -172,10 +160,8 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// # Errors
     /// Why the budgets [cannot be shared](self#if-the-budget-cannot-be-shared).
     pub async fn check(&self) -> Result<(), LocalError> {
-        match self.post() {
-            Some(post) => post.check().await,
-            None => Ok(()),
-        }
+        let Some(post) = self.post() else { return Ok(()) };
+        post.find(None).await.map(drop)
     }
 
     /// Returns the leases, and hands over the budgets that this process holds. Await it at the end
@@ -192,13 +178,13 @@ impl<const LIMITS: usize, T: Timer> Gate<LIMITS, T> {
     /// [continue](self#if-the-budget-cannot-be-shared).
     #[must_use]
     pub fn trouble(&self, key: &str) -> Option<LocalError> {
-        self.keys.find(key)?.trouble()
+        self.keys.find(key)?.lock().gate.leased.as_ref()?.trouble.clone()
     }
 
     /// The counters of a shared key's budget, if this process holds it.
     #[must_use]
     pub fn budget(&self, key: &str) -> Option<LocalBudget> {
-        self.post()?.budget(key)
+        self.post()?.seat()?.stats(key.as_bytes())
     }
 
     fn post(&self) -> Option<&Post> {
@@ -240,6 +226,32 @@ impl SharingStats {
         self.without = self.without.saturating_add(other.without);
     }
 }
+
+/// Why a request to the process that holds the budget failed. Calls continue within the share of
+/// this process. [`Gate::trouble`](crate::Gate::trouble) returns it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LocalError {
+    what: Arc<str>,
+}
+
+impl LocalError {
+    fn new(what: impl Into<Arc<str>>) -> Self {
+        Self { what: what.into() }
+    }
+
+    /// An error that contains the system's message, and says that calls continue.
+    fn unusable(what: fmt::Arguments<'_>, error: &io::Error) -> Self {
+        Self::new(format!("{what}: {error}. Calls continue within the share of this process"))
+    }
+}
+
+impl fmt::Display for LocalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for LocalError {}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

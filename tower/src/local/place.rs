@@ -1,18 +1,20 @@
 //! The meeting point of the processes: a socket in a folder that belongs to one user, or a named
-//! pipe on Windows.
+//! pipe on Windows; and the terms on which this one shares its budgets.
 //!
 //! The owner of the socket at this path, the seat, holds the budgets. A process takes the seat when
 //! it binds a socket under another name and renames it to the path, which replaces the old one
 //! atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
 //! from the file's inode that it has lost the seat.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::system::{self, Listener};
-use super::{LocalError, lock};
+use tidegate::law::AnyLaw;
+use tidegate::{Policy, Quota};
+
+use super::standing::Standing;
+use super::{LocalError, Share, lock, system};
 use crate::observe;
 
 /// The inode of the socket. A pipe has none, and cannot be taken from a live process.
@@ -27,12 +29,17 @@ pub(super) struct Place {
     pub(super) name: String,
     /// The path that members connect to.
     pub(super) path: PathBuf,
+    pub(super) expiry: Duration,
+    pub(super) heartbeat: Duration,
+    pub(super) alone: Quota,
+    pub(super) standing: Mutex<Standing>,
     /// What was reported in the last minute, and when.
     reported: Mutex<Vec<(LocalError, Instant)>>,
 }
 
 impl Place {
-    pub(super) fn new(name: String, folder: Option<PathBuf>) -> Result<Self, LocalError> {
+    pub(super) fn new(share: Share, policy: Policy<AnyLaw>) -> Result<Self, LocalError> {
+        let Share { name, folder, expiry, alone, heartbeat } = share;
         let mut letters = name.bytes();
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let begins = letters.next().is_some_and(|byte| is_word(&byte));
@@ -51,7 +58,17 @@ impl Place {
                 path.display()
             )));
         }
-        Ok(Self { folder, name, path, reported: Mutex::default() })
+        let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
+        Ok(Self {
+            folder,
+            name,
+            path,
+            expiry,
+            heartbeat,
+            alone: alone.map_or_else(second, Ok)?,
+            standing: Mutex::new(Standing::new(policy, expiry, heartbeat)),
+            reported: Mutex::default(),
+        })
     }
 
     pub(super) fn report(&self, trouble: &LocalError) {
@@ -64,36 +81,8 @@ impl Place {
         }
     }
 
-    /// Creates the folder if necessary, and checks that no other user can enter it.
-    pub(super) fn open(&self) -> Result<(), LocalError> {
-        let folder = self.folder.display();
-        match system::own_folder(&self.folder) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(LocalError::new(format!(
-                "the folder {folder} is open to others or belongs to another user: make it yours with mode \
-                 700, or choose another"
-            ))),
-            Err(error) => Err(LocalError::unusable(
-                format_args!("the folder {folder} cannot be made"),
-                &error,
-            )),
-        }
-    }
-
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
         system::number(&self.path)
-    }
-
-    /// Binds a socket and moves it to the seat if the present one is still `found`.
-    pub(super) fn take(&self, found: Number) -> io::Result<Option<(Listener, Number)>> {
-        system::take(&self.path, || self.look() == found)
-    }
-
-    /// Frees the seat if it still belongs to this socket.
-    pub(super) fn leave(&self, number: Number) {
-        if number.is_some() && self.look() == number {
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }

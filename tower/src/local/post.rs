@@ -7,91 +7,81 @@ use std::sync::{Arc, Mutex};
 use tidegate::Policy;
 use tidegate::law::AnyLaw;
 
-use super::budgets::{LocalBudget, Terms};
-use super::error::{LocalError, Why};
+use super::frames::Why;
 use super::line::Line;
-use super::place::Number;
+use super::place::{Number, Place};
 use super::seat::Seat;
 use super::standing::Standing;
-use super::{frames, lock, system};
+use super::{LocalError, frames, lock, system};
 
 /// Attempts to find or take the seat while others do the same.
 const TRIES: usize = 5;
 
 /// The target of requests: this process's own seat, or a connection.
 #[derive(Clone)]
-enum Way {
+pub(super) enum Way {
     Seat(Arc<Seat>),
     Line(Arc<Line>),
 }
 
-pub(super) struct Post {
-    pub(super) terms: Arc<Terms>,
+/// A grant, and why this process's policy does not apply, if it does not.
+pub(super) type Answer = Result<(Vec<u8>, Option<LocalError>), LocalError>;
+
+pub(crate) struct Post {
+    pub(super) place: Arc<Place>,
     way: Mutex<Option<Way>>,
     /// Only one task searches at a time.
     search: tokio::sync::Mutex<()>,
 }
 
 impl Post {
-    pub(super) fn new(terms: Terms) -> Self {
-        Self { terms: Arc::new(terms), way: Mutex::default(), search: Default::default() }
+    pub(super) fn new(place: Place) -> Self {
+        Self { place: Arc::new(place), way: Mutex::default(), search: Default::default() }
     }
 
-    /// Sets the policy of the budgets that this process holds, now or later.
-    pub(super) fn set_policy(&self, policy: Policy<AnyLaw>) {
-        let (seat, terms) = (self.seat(), &self.terms);
-        let next = Standing::new(policy, terms.expiry, terms.heartbeat);
-        lock(&terms.standing).set(next, seat.is_some());
+    /// Sets the policy of the budgets that this process holds, now or later: that of the first limit.
+    pub(crate) fn set_policy<const LIMITS: usize>(&self, policy: Policy<AnyLaw, LIMITS>) {
+        let Some(law) = policy.laws().first().copied() else { return };
+        let (seat, place) = (self.seat(), &self.place);
+        let next = Standing::new(policy.limits([law]), place.expiry, place.heartbeat);
+        lock(&place.standing).set(next, seat.is_some());
         // Stored before: a seat that is taken meanwhile gets it from there.
         seat.iter().for_each(|seat| seat.set_policy());
     }
 
-    /// Whether this process takes the seat of the holder, because its policy replaces the other one; or an error that
-    /// the other one applies.
-    fn meets(&self, line: &Line) -> Result<bool, LocalError> {
-        lock(&self.terms.standing).meet(&line.policy)
-    }
-
-    pub(super) fn is_replaced(&self) -> Option<LocalError> {
-        let way = lock(&self.way).clone();
-        let Some(Way::Line(line)) = way else { return None };
-        self.meets(&line).err()
-    }
-
-    /// Sends a request to the holder of the seat. If none answers, this process takes the seat. Empty if there is no
-    /// grant.
-    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Result<Vec<u8>, LocalError> {
+    /// Sends a request to the holder of the seat. If none answers, or its policy is replaced, this process takes the
+    /// seat. Returns the grant, which is empty if there is none, and an error if the holder's policy applies instead.
+    pub(super) async fn carry(&self, key: &str, request: &[u8]) -> Answer {
         let mut silent = None;
         for _ in 0..TRIES {
             match self.find(silent).await? {
                 Way::Seat(seat) => {
                     if let Some(grant) = seat.answer(key.as_bytes(), request)? {
-                        return Ok(grant);
+                        return Ok((grant, None));
                     }
                 }
                 Way::Line(line) => {
-                    if !frames::leaves(request) && matches!(self.meets(&line), Ok(true)) {
-                        line.replace(&lock(&self.terms.standing).told());
-                    }
+                    let replaces = {
+                        let mut standing = lock(&self.place.standing);
+                        let replaces = standing.meet(&line.policy);
+                        if !frames::leaves(request) && matches!(replaces, Ok(true)) {
+                            line.replace(&standing.told());
+                        }
+                        replaces
+                    };
                     match line.ask(key, request).await {
-                        Ok(grant) => return Ok(grant),
+                        Ok(grant) => return Ok((grant, replaces.err())),
                         Err(Why::Trouble(error)) => return Err(error),
-                        Err(Why::Silent) => silent = line.to,
+                        Err(Why::Silent) => {
+                            silent = line.to;
+                            self.give_up(&line);
+                        }
                         Err(Why::Ended) => {}
                     }
                 }
             }
         }
         Err(LocalError::new("the process that holds the budget has ended, or does not answer"))
-    }
-
-    /// Looks for the holder of the seat. If there is none, this process takes the seat.
-    pub(super) async fn check(&self) -> Result<(), LocalError> {
-        self.find(None).await.map(drop)
-    }
-
-    pub(super) fn budget(&self, key: &str) -> Option<LocalBudget> {
-        self.seat()?.stats(key.as_bytes())
     }
 
     pub(super) fn close(&self) {
@@ -101,7 +91,8 @@ impl Post {
         }
     }
 
-    fn seat(&self) -> Option<Arc<Seat>> {
+    /// The seat, if this process has it.
+    pub(super) fn seat(&self) -> Option<Arc<Seat>> {
         match self.open()? {
             Way::Seat(seat) => Some(seat),
             Way::Line(_) => None,
@@ -117,55 +108,61 @@ impl Post {
         })
     }
 
-    /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
-    async fn find(&self, silent: Number) -> Result<Way, LocalError> {
-        lock(&self.terms.standing).ask();
-        let _search = self.search.lock().await;
-        if let Some(way) = self.open() {
-            return Ok(way);
-        }
-        let way = self.look(silent).await?;
-        *lock(&self.way) = Some(way.clone());
-        Ok(way)
+    /// Closes a connection to a process that does not answer.
+    fn give_up(&self, silent: &Arc<Line>) {
+        lock(&self.way).take_if(|way| matches!(way, Way::Line(line) if Arc::ptr_eq(line, silent)));
     }
 
-    async fn look(&self, silent: Number) -> Result<Way, LocalError> {
-        let place = &self.terms.place;
-        place.open()?;
-        let path = place.path.display();
+    /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
+    pub(super) async fn find(&self, silent: Number) -> Result<Way, LocalError> {
+        lock(&self.place.standing).ask();
+        let _search = self.search.lock().await;
         for _ in 0..TRIES {
-            let found = place.look();
-            if found.is_none() || found != silent {
-                match system::connect(&place.path).await {
-                    Ok(stream) => match Line::open(stream, found).await {
-                        Ok(line) => return Ok(Way::Line(Arc::new(line))),
-                        Err(Why::Trouble(error)) => return Err(error),
-                        Err(Why::Ended) => continue,
-                        Err(Why::Silent) => {}
-                    },
-                    Err(error) if system::is_nobody(&error) => {}
-                    Err(error) => {
-                        let what = format_args!("no process answers at {path}");
-                        return Err(LocalError::unusable(what, &error));
-                    }
-                }
+            if let Some(way) = self.open() {
+                return Ok(way);
             }
-            match Seat::take(&self.terms, found) {
-                Ok(Some(seat)) => return Ok(Way::Seat(seat)),
-                Ok(None) => {}
+            let found = self.look(silent).await?;
+            *lock(&self.way) = found;
+        }
+        self.open().ok_or_else(|| {
+            let path = self.place.path.display();
+            LocalError::new(format!("other processes keep taking the socket {path}"))
+        })
+    }
+
+    /// `None` if another process was faster.
+    async fn look(&self, silent: Number) -> Result<Option<Way>, LocalError> {
+        let place = &self.place;
+        system::own_folder(&place.folder).map_err(|error| {
+            let folder = place.folder.display();
+            LocalError::unusable(format_args!("the folder {folder} cannot be used"), &error)
+        })?;
+        let (path, found) = (place.path.display(), place.look());
+        if found.is_none() || found != silent {
+            match system::connect(&place.path).await {
+                Ok(stream) => match Line::open(stream, found).await {
+                    Ok(line) => return Ok(Some(Way::Line(Arc::new(line)))),
+                    Err(Why::Trouble(error)) => return Err(error),
+                    Err(Why::Ended) => return Ok(None),
+                    Err(Why::Silent) => {}
+                },
+                Err(error) if system::is_nobody(&error) => {}
                 Err(error) => {
-                    let what = format_args!("the socket {path} cannot be made");
+                    let what = format_args!("no process answers at {path}");
                     return Err(LocalError::unusable(what, &error));
                 }
             }
         }
-        Err(LocalError::new(format!("other processes keep taking the socket {path}")))
+        let taken = Seat::take(place, found).map_err(|error| {
+            LocalError::unusable(format_args!("the socket {path} cannot be made"), &error)
+        })?;
+        Ok(taken.map(Way::Seat))
     }
 }
 
 impl fmt::Debug for Post {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Post").field(&self.terms.place).finish()
+        f.debug_tuple("Post").field(&self.place).finish()
     }
 }
 

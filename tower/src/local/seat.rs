@@ -4,57 +4,68 @@
 //! another took the seat grants nothing more, no matter when it notices.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::mem::take;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, BufReader};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
-use super::budgets::{Budgets, LocalBudget, Terms};
-use super::error::{LocalError, Why};
-use super::frames::{self, Frame, GRANT, GREETING, NO_REQUEST, POLICY, TROUBLE};
-use super::lock;
-use super::place::Number;
+use super::budget::{Budget, LocalBudget};
+use super::frames::{self, Frame, GRANT, GREETING, NO_REQUEST, POLICY, TROUBLE, Why};
+use super::place::{Number, Place};
 use super::standing::Told;
 use super::system::{self, Listener, Stream};
+use super::{LocalError, lock};
+
+/// A budget is unloaded after this time without a request. Its file contains everything.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// The most budgets that a process holds, as in Node.
+const MOST: usize = 256;
 
 /// See the module's documentation. Dropping it ends it.
 pub(super) struct Seat {
-    terms: Arc<Terms>,
+    place: Arc<Place>,
     number: Number,
-    budgets: Mutex<Budgets>,
-    held: AtomicBool,
-    /// The task that answers other processes.
-    task: OnceLock<AbortHandle>,
+    /// Whether there was no holder before.
+    first: bool,
+    budgets: Mutex<HashMap<Box<[u8]>, Budget>>,
+    /// The task that answers other processes. None once the seat is left or lost.
+    task: Mutex<JoinSet<()>>,
 }
 
 impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
     /// if there is no socket. `None` if another process was faster.
-    pub(super) fn take(terms: &Arc<Terms>, found: Number) -> io::Result<Option<Arc<Self>>> {
-        let Some((listener, number)) = terms.place.take(found)? else { return Ok(None) };
+    pub(super) fn take(place: &Arc<Place>, found: Number) -> io::Result<Option<Arc<Self>>> {
+        let taken = system::take(&place.path, || place.look() == found)?;
+        let Some((listener, number)) = taken else { return Ok(None) };
         let seat = Arc::new(Self {
-            terms: terms.clone(),
+            place: place.clone(),
             number,
-            budgets: Mutex::new(Budgets::new(terms.clone(), found.is_none())),
-            held: AtomicBool::new(true),
-            task: OnceLock::new(),
+            first: found.is_none(),
+            budgets: Mutex::default(),
+            task: Mutex::default(),
         });
-        lock(&terms.standing).hold();
-        let task = tokio::spawn(welcome(Host(Arc::downgrade(&seat)), listener, terms.clone()));
-        let _ = seat.task.set(task.abort_handle());
+        lock(&place.standing).hold();
+        let host = Host(Arc::downgrade(&seat));
+        lock(&seat.task).spawn(welcome(host, listener, place.clone()));
         Ok(Some(seat))
     }
 
     pub(super) fn is_held(&self) -> bool {
-        let held = self.held.load(Ordering::SeqCst);
-        if held && self.terms.place.look() != self.number {
-            lock(&self.terms.standing).lost();
-            self.end();
+        if self.has_ended() {
             return false;
         }
-        held
+        let is_there = self.place.look() == self.number;
+        if !is_there {
+            lock(&self.place.standing).lost();
+            self.end();
+        }
+        is_there
     }
 
     /// Answers a request. Empty if there is nothing to send. `None` if the seat is lost.
@@ -63,26 +74,56 @@ impl Seat {
         if !self.is_held() {
             return Ok(None);
         }
-        let (grant, unstored) = lock(&self.budgets).answer(key, request)?;
-        unstored.inspect(|trouble| self.terms.place.report(trouble));
+        let (grant, unstored) = {
+            let mut budgets = lock(&self.budgets);
+            let budget = self.budget(&mut budgets, key)?;
+            (budget.answer(request)?, budget.unstored.clone())
+        };
+        if let Some(error) = unstored {
+            let folder = self.place.folder.display();
+            let what = format!("a record in {folder} cannot be written: {error}");
+            self.place.report(&LocalError::new(what));
+        }
         Ok(self.is_held().then_some(grant))
+    }
+
+    fn budget<'a>(
+        &self,
+        budgets: &'a mut HashMap<Box<[u8]>, Budget>,
+        key: &[u8],
+    ) -> Result<&'a mut Budget, LocalError> {
+        if !budgets.contains_key(key) {
+            let idle = IDLE.max(self.place.heartbeat.saturating_mul(4));
+            budgets.retain(|_, budget| budget.was_asked_in(idle) || budget.unstored.is_some());
+            if budgets.len() >= MOST {
+                return Err(LocalError::new(format!(
+                    "a process holds at most {MOST} budgets: use fewer keys, or another name for some"
+                )));
+            }
+        }
+        let open = || Budget::open(&self.place, key, self.first);
+        Ok(budgets.entry(key.into()).or_insert_with(open))
     }
 
     /// The policy has changed. Processes that are connected hear of it when they connect again.
     pub(super) fn set_policy(&self) {
-        lock(&self.budgets).set_policy();
+        let mut budgets = lock(&self.budgets);
+        let policy = lock(&self.place.standing).policy;
+        budgets.values_mut().for_each(|budget| budget.set_policy(policy));
     }
 
     pub(super) fn stats(&self, key: &[u8]) -> Option<LocalBudget> {
-        lock(&self.budgets).stats(key)
+        lock(&self.budgets).get(key).map(Budget::stats)
     }
 
     /// Frees the seat. The next process that sends a request takes it.
     pub(super) fn leave(&self) {
         // Without a file, the next holder must assume unknown grants. The socket that stays behind
         // tells it so.
-        if self.held.load(Ordering::SeqCst) && lock(&self.budgets).is_kept() {
-            self.terms.place.leave(self.number);
+        let is_kept = || lock(&self.budgets).values().all(|budget| budget.unstored.is_none());
+        let is_there = || self.number.is_some() && self.place.look() == self.number;
+        if !self.has_ended() && is_kept() && is_there() {
+            let _ = fs::remove_file(&self.place.path);
         }
         self.end();
     }
@@ -90,22 +131,20 @@ impl Seat {
     /// Frees the seat if another policy replaces its own.
     fn meet(&self, other: &Told) {
         if self.is_held()
-            && let Err(why) = { lock(&self.terms.standing).meet(other) }
+            && let Err(why) = { lock(&self.place.standing).meet(other) }
         {
-            self.terms.place.report(&why);
+            self.place.report(&why);
             self.leave();
         }
     }
 
-    fn end(&self) {
-        self.held.store(false, Ordering::SeqCst);
-        self.task.get().into_iter().for_each(AbortHandle::abort);
+    fn has_ended(&self) -> bool {
+        lock(&self.task).is_empty()
     }
-}
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        self.end();
+    fn end(&self) {
+        let task = take(&mut *lock(&self.task));
+        drop(task); // without the lock, which its end may take
     }
 }
 
@@ -121,20 +160,36 @@ impl Drop for Host {
     }
 }
 
-async fn welcome(host: Host, mut listener: Listener, terms: Arc<Terms>) {
+async fn welcome(host: Host, mut listener: Listener, place: Arc<Place>) {
     let mut members = JoinSet::new();
-    while let Ok(member) = system::accept(&mut listener, &terms.place.path).await {
+    while let Ok(member) = system::accept(&mut listener, &place.path).await {
         while members.try_join_next().is_some() {}
         members.spawn(serve(host.0.clone(), member));
     }
 }
 
-/// Answers one member until it disconnects or sends an invalid message. The greeting has already
-/// stated the protocol of this process.
-async fn serve(seat: Weak<Seat>, member: Stream) -> Result<(), Why> {
-    let mut asked = Asked { seat: seat.clone(), requests: HashMap::new() };
+/// Answers one member until its connection ends. Then it has left.
+async fn serve(seat: Weak<Seat>, member: Stream) {
+    let mut asked = HashMap::new();
+    let _ = answer(&seat, member, &mut asked).await;
+    let Some(seat) = seat.upgrade() else { return };
+    let mut budgets = lock(&seat.budgets);
+    for (key, request) in &asked {
+        if let Some(budget) = budgets.get_mut(&**key) {
+            budget.ended(request);
+        }
+    }
+}
+
+/// Answers one member until it disconnects or sends an invalid message. `asked` has its latest request for each key that
+/// it has not left. The greeting has already stated the protocol of this process.
+async fn answer(
+    seat: &Weak<Seat>,
+    member: Stream,
+    asked: &mut HashMap<Vec<u8>, Vec<u8>>,
+) -> Result<(), Why> {
     let seat = || seat.upgrade().ok_or(Why::Ended);
-    let told = lock(&seat()?.terms.standing).hold();
+    let told = lock(&seat()?.place.standing).hold();
     let policy = frames::answer(NO_REQUEST, POLICY, &frames::policy(&told));
     let mut member = BufReader::new(member);
     member.write_all(&[&GREETING[..], &policy].concat()).await?;
@@ -154,28 +209,14 @@ async fn serve(seat: Weak<Seat>, member: Stream) -> Result<(), Why> {
         answers.extend(match seat.answer(&key, &body) {
             Ok(Some(grant)) => {
                 if frames::leaves(&body) {
-                    asked.requests.remove(&key);
+                    asked.remove(&key);
                 } else {
-                    asked.requests.insert(key, body);
+                    asked.insert(key, body);
                 }
                 frames::answer(id, GRANT, &grant)
             }
             Ok(None) => return Err(Why::Ended),
             Err(error) => frames::answer(id, TROUBLE, error.to_string().as_bytes()),
         });
-    }
-}
-
-/// The latest request of a member for each key that it has not left. When its connection ends, so has the member.
-struct Asked {
-    seat: Weak<Seat>,
-    requests: HashMap<Vec<u8>, Vec<u8>>,
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let Some(seat) = self.seat.upgrade() else { return };
-        let mut budgets = lock(&seat.budgets);
-        self.requests.iter().for_each(|(key, request)| budgets.ended(key, request));
     }
 }

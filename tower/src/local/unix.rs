@@ -40,11 +40,15 @@ pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(name)
 }
 
-/// Creates the folder if it is missing. Returns whether it belongs to this user and is closed to
-/// others.
-pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
+/// Creates the folder if it is missing. Fails if it belongs to another user or is open to others.
+pub(super) fn own_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    is_private(folder)
+    if is_private(folder)? {
+        return Ok(());
+    }
+    Err(io::Error::other(
+        "it is open to others or belongs to another user: make it yours with mode 700, or choose another",
+    ))
 }
 
 pub(super) fn number(path: &Path) -> Option<u64> {

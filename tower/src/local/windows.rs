@@ -35,8 +35,8 @@ pub(super) fn path(_: &Path, name: &str) -> PathBuf {
 }
 
 /// Creates the folder if necessary. The folder for temporary files belongs to the user.
-pub(super) fn own_folder(folder: &Path) -> io::Result<bool> {
-    std::fs::create_dir_all(folder).map(|()| true)
+pub(super) fn own_folder(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)
 }
 
 pub(super) const fn number(_: &Path) -> Option<u64> {

@@ -15,9 +15,13 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use tidegate_limits::Limit as _;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Quota};
+use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
 use tokio::net::TcpListener;
 
 const SECOND: u64 = 1_000_000_000;
@@ -33,6 +37,21 @@ pub(crate) fn per_second(count: u64, burst: u32) -> Policy<Fixed> {
 
 pub(crate) fn concurrently(count: u16) -> Policy<Fixed> {
     unlimited().concurrency(NonZeroU16::new(count).unwrap())
+}
+
+pub(crate) fn per_minute(count: u64) -> Policy<Fixed> {
+    Policy::new(Fixed::new(Quota::per_minute(count).unwrap()))
+}
+
+/// A response that asks for a wait.
+pub(crate) fn throttled(seconds: u64) -> Reply {
+    Outcome::Throttled.with(Hint::retry_after(Span::from_secs(seconds)))
+}
+
+pub(crate) type Hyper = Client<HttpConnector, Full<Bytes>>;
+
+pub(crate) fn hyper() -> Hyper {
+    Client::builder(TokioExecutor::new()).build_http()
 }
 
 /// A full bucket of `burst` calls that regains `rate` a second.

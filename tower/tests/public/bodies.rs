@@ -9,13 +9,11 @@ use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use axum::response::Response;
 use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
 use tidegate_tower::tidegate::Reason;
 use tidegate_tower::{Error, Gate, PeekLayer, SendThrough, ThrottleLayer};
 use tower::{Service, ServiceBuilder, ServiceExt};
 
-use crate::common::{serve, unlimited};
+use crate::common::{hyper, serve, unlimited};
 
 const EXHAUSTED: &str = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
 const DRIVE: &str = r#"{"error":{"errors":[{"reason":"userRateLimitExceeded"}],"code":403}}"#;
@@ -96,8 +94,7 @@ async fn a_wait_beyond_the_deadline_ends_the_call_at_once() {
                 call.with_timeout(Duration::from_secs(10))
             },
         );
-        let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
-        let service = ServiceBuilder::new().layer(layer).layer(PeekLayer::new()).service(client);
+        let service = ServiceBuilder::new().layer(layer).layer(PeekLayer::new()).service(hyper());
         let request = http::Request::get(&url).body(Full::default()).unwrap();
         let response = service.oneshot(request).await.unwrap();
         let why: Option<&Error> = response.extensions().get();
@@ -114,9 +111,8 @@ async fn a_graphql_api_can_throttle_with_status_200() {
     for (layer, expected) in [(PeekLayer::new(), 1), (PeekLayer::new().graphql(), 2)] {
         let (url, calls) = server(200, &[], SHOPIFY).await;
         let gate = gate();
-        let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
         let throttle = ThrottleLayer::new(gate.clone());
-        let mut service = ServiceBuilder::new().layer(throttle).layer(layer).service(client);
+        let mut service = ServiceBuilder::new().layer(throttle).layer(layer).service(hyper());
         let request = http::Request::get(&url).body(Full::default()).unwrap();
         let response = service.ready().await.unwrap().call(request).await.unwrap();
         let text = response.into_body().collect().await.unwrap().to_bytes();

@@ -8,8 +8,6 @@ use axum::Router;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::rt::TokioExecutor;
 use tidegate_limits::{Bucket, Limit};
 use tidegate_tower::tidegate::law::{Adaptive, Fixed};
 use tidegate_tower::tidegate::{Policy, Quota};
@@ -18,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tower::{ServiceBuilder, ServiceExt};
 
-use crate::common::{bucket, serve};
+use crate::common::{bucket, hyper, serve};
 
 const COST: u64 = 40;
 const RATE: u64 = 1_000;
@@ -134,8 +132,7 @@ async fn a_stream_is_charged_the_tokens_that_it_reports_at_its_end() {
         Fixed::new(quota)
     };
     let gate: Gate<2> = Gate::new(Policy::of([1_000, 1_000].map(law)));
-    let client = Client::builder(TokioExecutor::new()).build_http::<Full<Bytes>>();
-    let service = ServiceBuilder::new().layer(ThrottleLayer::new(gate.clone())).service(client);
+    let service = ServiceBuilder::new().layer(ThrottleLayer::new(gate.clone())).service(hyper());
     let call = || {
         let request = http::Request::post(&url).body(Full::<Bytes>::default()).unwrap();
         service.clone().oneshot(request)

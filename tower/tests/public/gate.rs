@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Hint, Outcome, Policy, Reason, Reply, Span};
+use tidegate_tower::tidegate::{Outcome, Policy, Reason, Span};
 use tidegate_tower::{Error, Gate};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::common::{concurrently, per_second};
+use crate::common::{concurrently, per_second, throttled};
 
 #[tokio::test(start_paused = true)]
 async fn calls_are_paced_in_order_of_arrival() {
@@ -63,7 +63,7 @@ async fn throttled_calls_are_retried_and_failed_ones_only_if_idempotent() {
 #[tokio::test(start_paused = true)]
 async fn the_last_result_is_returned_if_no_retry_can_meet_the_deadline() {
     let gate = Gate::new(per_second(1_000, 1));
-    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
+    let told = throttled(60);
     let call = gate.with_timeout(Duration::from_secs(5));
     assert_eq!(call.run(|| async { (told, "slow down") }).await, Ok((told, "slow down")));
     // The server's cooldown applies to all calls, and is known at once.
@@ -224,8 +224,7 @@ async fn of_several_keys_a_call_takes_the_one_that_admits_it_first() {
 async fn a_policy_with_a_lower_ceiling_ends_a_cooldown_earlier() {
     let within = |seconds| Policy::adaptive().ceiling(Span::from_secs(seconds)).unwrap();
     let (gate, begun) = (Gate::new(within(2_000_000)), Instant::now());
-    let two_weeks = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(1_209_600)));
-    gate.try_acquire().unwrap().settle(two_weeks);
+    gate.try_acquire().unwrap().settle(throttled(1_209_600));
     let waiting = tokio::spawn(gate.acquire());
     tokio::task::yield_now().await;
     gate.set_policy(within(60));
@@ -342,7 +341,7 @@ async fn a_rejection_stays_until_it_is_taken() {
     let held = gate.acquire().await.unwrap();
     let mut late = Box::pin(gate.with_timeout(Duration::from_secs(20)).acquire());
     assert!(late.as_mut().now_or_never().is_none());
-    held.settle(Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60))));
+    held.settle(throttled(60));
     gate.reset("");
     sleep(Duration::from_secs(2)).await;
     drop(gate.acquire().await);

@@ -6,9 +6,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Hint, Outcome, Policy, Quota, Reply, Span};
+use tidegate_tower::tidegate::{Outcome, Policy, Quota};
 use tidegate_tower::{Builder, Gate, Timer, Tokio};
 use tokio::time::sleep;
+
+use crate::common::throttled;
 
 fn policy() -> Policy<Fixed> {
     Policy::new(Fixed::new(Quota::per_second(1).unwrap().with_burst(100).unwrap()))
@@ -49,8 +51,7 @@ async fn the_least_recently_used_key_is_evicted_and_its_counters_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_key_with_calls_or_under_a_cooldown_is_not_evicted_and_delays_no_other() {
     let gate = gate(2);
-    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(60)));
-    gate.key("cooldown").try_acquire().unwrap().settle(told);
+    gate.key("cooldown").try_acquire().unwrap().settle(throttled(60));
     let in_use = gate.key("in use").try_acquire().unwrap();
     let waiting = gate.key("waiting").acquire();
     for number in 0..300 {
@@ -67,14 +68,13 @@ async fn a_key_with_calls_or_under_a_cooldown_is_not_evicted_and_delays_no_other
 
 #[tokio::test(start_paused = true)]
 async fn a_new_key_looks_at_few_keys_of_a_full_table() {
-    let told: Reply = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(3_600)));
     let (looks, new) = (Arc::new(AtomicUsize::new(0)), 600);
     let count = looks.clone();
     let timer = Watched(Tokio::default(), move || _ = count.fetch_add(1, Ordering::Relaxed));
     let gate = Builder::new(policy(), timer).keys(601).build();
     let mut held = Vec::new();
     for number in 0..300 {
-        gate.key(format!("cooldown {number}")).try_acquire().unwrap().settle(told);
+        gate.key(format!("cooldown {number}")).try_acquire().unwrap().settle(throttled(3_600));
         held.push(gate.key(format!("in use {number}")).try_acquire().unwrap());
     }
     looks.store(0, Ordering::Relaxed);

@@ -5,25 +5,11 @@ use std::time::Duration;
 use axum::body::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Outcome, Policy, Quota, Reason, Reply, Span};
+use tidegate_tower::tidegate::{Outcome, Policy, Reason, Reply, Span};
 use tidegate_tower::{BoxError, Call, Describe, Error, Gate, Repeat, Standard, ThrottleLayer};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 
-use crate::common::{Limit, Server, concurrently, nowhere, unlimited};
-
-type Http = Client<HttpConnector, Full<Bytes>>;
-
-fn client() -> Http {
-    Client::builder(TokioExecutor::new()).build_http()
-}
-
-fn one_at_a_time() -> Gate {
-    Gate::new(concurrently(1))
-}
+use crate::common::{Limit, Server, concurrently, hyper as client, nowhere, per_minute, unlimited};
 
 fn request(method: Method, uri: String, body: &str) -> Request<Full<Bytes>> {
     Request::builder().method(method).uri(uri).body(Full::new(body.to_owned().into())).unwrap()
@@ -106,7 +92,7 @@ async fn a_request_is_repeated_only_if_it_is_idempotent_and_otherwise_the_respon
 async fn a_permit_ends_with_the_body_or_with_the_headers() {
     let server = Server::start(Limit::NONE).await;
     let stream = || request(Method::GET, server.url("/stream"), "");
-    let gate = one_at_a_time();
+    let gate = Gate::new(concurrently(1));
     let layer = ThrottleLayer::new(gate.clone());
     let mut service = layer.clone().layer(client());
 
@@ -135,7 +121,7 @@ async fn a_truncated_body_frees_its_place() {
         assert!(socket.read(&mut [0; 4_096]).await.unwrap() > 0);
         socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf").await.unwrap();
     });
-    let gate = one_at_a_time();
+    let gate = Gate::new(concurrently(1));
     let mut service = ThrottleLayer::new(gate.clone()).layer(client());
     let response = service.call(request(Method::GET, url, "")).await.unwrap();
     assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (1, 1)); // learnt from its headers
@@ -146,7 +132,7 @@ async fn a_truncated_body_frees_its_place() {
 #[tokio::test]
 async fn a_ready_service_that_is_not_called_holds_no_permit() {
     let server = Server::start(Limit::NONE).await;
-    let gate = one_at_a_time();
+    let gate = Gate::new(concurrently(1));
     let inner = ServiceBuilder::new().concurrency_limit(1).service(client());
     let service = ThrottleLayer::new(gate.clone()).layer(inner);
     let mut idle: Vec<_> = (0..10).map(|_| service.clone()).collect();
@@ -223,11 +209,10 @@ async fn functions_can_classify_responses_and_copy_requests() {
 
 #[tokio::test]
 async fn unsent_and_failed_calls_return_their_errors() {
-    let policy = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
     let hasty = |request: &Request<Full<Bytes>>, call: Call| {
         Standard.describe(request, call).with_timeout(Duration::from_secs(5)).once()
     };
-    let service = ThrottleLayer::new(Gate::new(policy)).describe(hasty).layer(client());
+    let service = ThrottleLayer::new(Gate::new(per_minute(1))).describe(hasty).layer(client());
     let url = nowhere();
     let call = || service.clone().oneshot(request(Method::GET, url.clone(), ""));
     let failed: BoxError = call().await.unwrap_err();

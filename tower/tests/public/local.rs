@@ -16,6 +16,7 @@ use tidegate_tower::tidegate::{Outcome, Policy, Quota, Ratio, Reason, Span};
 use tidegate_tower::{Error, Gate, ThrottleLayer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
 use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
 
 const KEY: &str = "api";
@@ -38,8 +39,7 @@ impl Folder {
     }
 
     fn gate(&self) -> Gate {
-        let fifty = Policy::new(Fixed::new(Quota::per_second(50).unwrap()));
-        self.gate_of(fifty)
+        self.gate_of(per_second(50))
     }
 
     fn share(&self) -> Share {
@@ -47,7 +47,7 @@ impl Folder {
     }
 
     fn gate_of<L: Copy + Into<AnyLaw>>(&self, policy: Policy<L>) -> Gate {
-        Gate::builder(policy).share(self.share()).unwrap().build()
+        gate(policy, self.share())
     }
 
     fn record(&self) -> Option<PathBuf> {
@@ -62,9 +62,25 @@ impl Drop for Folder {
     }
 }
 
-async fn call(gate: &Gate) {
-    assert_eq!(gate.key(KEY).run(|| async { Outcome::Ok }).await, Ok(Outcome::Ok));
+fn gate<L: Copy + Into<AnyLaw>>(policy: Policy<L>, share: Share) -> Gate {
+    Gate::builder(policy).share(share).unwrap().build()
 }
+
+fn per_second(calls: u64) -> Policy<Fixed> {
+    Policy::new(Fixed::new(Quota::per_second(calls).unwrap()))
+}
+
+async fn call(gate: &Gate) {
+    call_of(gate, KEY).await;
+}
+
+async fn call_of(gate: &Gate, key: &str) {
+    let call = gate.key(key).run(|| async { Outcome::Ok });
+    assert_eq!(timeout(LONG, call).await.expect("it hangs"), Ok(Outcome::Ok));
+}
+
+/// What is given up after this time hangs.
+const LONG: Duration = Duration::from_secs(20);
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -94,7 +110,7 @@ async fn the_calls_of_keys_beyond_the_most_continue_and_are_counted() {
     let folder = Folder::new();
     let gate = folder.gate();
     for key in 0..258 {
-        gate.key(key.to_string()).run(|| async { Outcome::Ok }).await.unwrap();
+        call_of(&gate, &key.to_string()).await;
     }
     let stats = gate.stats().sharing;
     assert_eq!((stats.alone, stats.troubled), (2, 2));
@@ -106,10 +122,7 @@ async fn the_calls_of_keys_beyond_the_most_continue_and_are_counted() {
 async fn only_the_user_can_access_the_folder_the_socket_and_the_files() {
     let folder = Folder::new();
     let within = folder.0.join("made");
-    let gate = Gate::builder(Policy::adaptive())
-        .share(Share::new("default").folder(&within))
-        .unwrap()
-        .build();
+    let gate = gate(Policy::adaptive(), Share::new("default").folder(&within));
     call(&gate).await;
     assert_eq!((mode(&within), mode(&within.join("default"))), (0o700, 0o600));
     assert!(fs::read_dir(&within).unwrap().all(|file| mode(&file.unwrap().path()) == 0o600));
@@ -213,14 +226,13 @@ async fn a_process_whose_connection_ends_has_left_at_once() {
 #[tokio::test]
 async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_report_it() {
     let folder = Folder::new();
-    let of = |calls| Policy::new(AnyLaw::from(Fixed::new(Quota::per_second(calls).unwrap())));
     let mut gates: Vec<Gate> = Vec::new();
     // The last one is set at run time.
     for (latest, calls) in [100, 50, 100, 200].into_iter().enumerate() {
         if latest < 3 {
-            gates.push(folder.gate_of(of(calls)));
+            gates.push(folder.gate_of(per_second(calls)));
         } else {
-            gates[1].set_policy(of(calls));
+            gates[1].set_policy(per_second(calls));
         }
         let applies = |gate: &Gate| {
             let interval = gate.budget(KEY).and_then(|budget| budget.interval);
@@ -231,7 +243,7 @@ async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_repor
             futures_util::future::join_all(gates.iter().map(call)).await;
         }
         // The same policy again is nothing new.
-        gates[0].set_policy(of(100));
+        gates[0].set_policy(per_second(100));
         for _ in 0..100 {
             futures_util::future::join_all(gates.iter().map(call)).await;
         }
@@ -245,7 +257,9 @@ async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_repor
         for (index, is_told) in expected[latest].into_iter().enumerate() {
             assert_eq!(told[index].is_some(), is_told, "{index} of {latest}: {told:?}");
             if let Some(told) = &told[index] {
-                let named = |calls: u64| told.contains(&format!("{:?}", of(calls).laws()[0]));
+                let named = |calls: u64| {
+                    told.contains(&format!("{:?}", AnyLaw::from(per_second(calls).laws()[0])))
+                };
                 assert!(named(own[index]) && named(calls), "{told}");
             }
         }
@@ -255,11 +269,8 @@ async fn the_policy_of_the_process_that_joined_last_applies_and_the_others_repor
 #[tokio::test]
 async fn the_last_request_of_a_process_does_not_replace_the_policy() {
     let folder = Folder::new();
-    let of = |calls| {
-        let policy = Policy::new(Fixed::new(Quota::per_second(calls).unwrap()));
-        let share = folder.share().heartbeat(Duration::from_secs(5));
-        Gate::builder(policy).share(share).unwrap().build()
-    };
+    let share = || folder.share().heartbeat(Duration::from_secs(5));
+    let of = |calls| gate(per_second(calls), share());
     let (held, other) = (of(50), of(100));
     call(&held).await;
     call(&other).await;
@@ -368,18 +379,11 @@ fn an_invalid_name_and_a_path_that_is_too_long_are_rejected_at_once() {
     }
 }
 
-/// A gate whose budget is a call each ten minutes, and one call of it is spent.
-async fn spent(folder: &Folder) -> Gate {
-    let rare = Policy::new(Fixed::new(Quota::per_hour(6).unwrap()));
-    let gate = folder.gate_of(rare);
-    call(&gate).await;
-    gate
-}
-
 #[tokio::test]
 async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if_others_wait() {
     let folder = Folder::new();
-    let gate = spent(&folder).await;
+    let gate = folder.gate_of(Policy::new(Fixed::new(Quota::per_hour(6).unwrap())));
+    call(&gate).await;
     let late = |error: Error| matches!(error, Error::Rejected { reason: Reason::Late(_), .. });
     let brief = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
     assert!(late(brief.await.unwrap_err()));
@@ -389,7 +393,7 @@ async fn a_call_that_cannot_meet_its_deadline_is_rejected_by_then_and_at_once_if
     let both = async {
         tokio::select! { biased; _ = first => None, second = behind => second.err() }
     };
-    let error = tokio::time::timeout(Duration::from_secs(100), both).await.unwrap();
+    let error = timeout(Duration::from_secs(100), both).await.unwrap();
     assert!(error.is_some_and(late));
 }
 
@@ -434,9 +438,6 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// What is given up after this time hangs.
-const LONG: Duration = Duration::from_secs(20);
-
 #[test]
 fn a_gate_outlives_the_runtime_of_its_first_call() {
     let folder = Folder::new();
@@ -444,7 +445,7 @@ fn a_gate_outlives_the_runtime_of_its_first_call() {
     for _ in 0..3 {
         runtime().block_on(async {
             for gate in [&holder, &other, &holder, &other] {
-                tokio::time::timeout(LONG, call(gate)).await.expect("it hangs");
+                call(gate).await;
             }
         });
     }
@@ -454,8 +455,7 @@ fn a_gate_outlives_the_runtime_of_its_first_call() {
 #[test]
 fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
     let folder = Folder::new();
-    let slow = Policy::new(Fixed::new(Quota::per_second(2).unwrap()));
-    let gate = folder.gate_of(slow);
+    let gate = folder.gate_of(per_second(2));
     let (first, second) = (runtime(), runtime());
     first.block_on(call(&gate));
     // These wait for the first runtime, which is never driven again, and then ends.
@@ -464,7 +464,7 @@ fn a_call_that_waits_on_another_runtime_outlives_that_of_the_first_call() {
         let calls = tokio::spawn(async move { tokio::join!(call(&waiting.0), call(&waiting.1)) });
         tokio::task::yield_now().await;
         first.shutdown_background();
-        tokio::time::timeout(LONG, calls).await.expect("it hangs").unwrap();
+        calls.await.unwrap();
     });
 }
 
@@ -477,14 +477,13 @@ fn neither_a_call_nor_its_deadline_depends_on_a_runtime_that_is_not_driven() {
     let (first, second) = (runtime(), runtime());
     first.block_on(async {
         call(&gate).await;
-        quick.key("b").run(|| async { Outcome::Ok }).await.unwrap();
+        call_of(&quick, "b").await;
     });
     second.block_on(async {
         let late = gate.key(KEY).with_timeout(Duration::from_millis(300)).acquire();
-        let late = tokio::time::timeout(LONG, late).await.expect("the deadline is ignored");
+        let late = timeout(LONG, late).await.expect("the deadline is ignored");
         assert!(matches!(late, Err(Error::Rejected { reason: Reason::Late(_), .. })), "{late:?}");
-        let call = quick.key("b").run(|| async { Outcome::Ok });
-        tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
+        call_of(&quick, "b").await;
     });
     drop(first);
 }
@@ -569,7 +568,7 @@ async fn attempts(gate: &Gate) -> (u32, Reason) {
 
 #[tokio::test]
 async fn a_shared_gate_retries_by_the_rules_of_its_policy() {
-    let policy = Policy::new(Fixed::new(Quota::per_second(1_000).unwrap())).backoff(None);
+    let policy = per_second(1_000).backoff(None);
     let budget = RetryBudgetPolicy::new(Ratio::HALF, 4).unwrap();
     for (policy, expected) in [
         (policy, 10),
@@ -595,15 +594,11 @@ async fn a_shared_gate_retries_by_the_rules_of_its_policy() {
 async fn unused_keys_leave_the_table() {
     let folder = Folder::new();
     let gate = Gate::builder(Policy::adaptive()).keys(2).share(folder.share()).unwrap().build();
-    let call = async |number: u32| {
-        let call = gate.key(number.to_string()).run(|| async { Outcome::Ok });
-        tokio::time::timeout(LONG, call).await.expect("it hangs").unwrap();
-    };
     let mut calls = 0u32;
     while calls < 6 || gate.stats().keys > 2 {
         // Until its leases are given back, a key stays.
         tokio::time::sleep(Duration::from_secs(calls.saturating_sub(5).into())).await;
-        call(calls).await;
+        call_of(&gate, &calls.to_string()).await;
         calls += 1;
     }
     gate.close().await;

@@ -4,17 +4,12 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use crate::common::{Limit, Server, concurrently, nowhere, unlimited};
+use crate::common::{Limit, Server, concurrently, nowhere, per_minute, unlimited};
 use futures_util::future::join_all;
 use reqwest_middleware::ClientBuilder;
-use tidegate_tower::tidegate::law::Fixed;
-use tidegate_tower::tidegate::{Policy, Quota, Reason};
+use tidegate_tower::tidegate::Reason;
 use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
 use tower::{Layer, ServiceExt};
-
-fn one_at_a_time() -> Gate {
-    Gate::new(concurrently(1))
-}
 
 #[tokio::test]
 async fn each_way_to_send_is_paced_retried_and_reads_hints() {
@@ -51,7 +46,7 @@ async fn each_way_to_send_is_paced_retried_and_reads_hints() {
 #[tokio::test]
 async fn a_response_keeps_its_place_until_its_body_is_read() {
     let server = Server::start(Limit::NONE).await;
-    let (gate, client) = (one_at_a_time(), reqwest::Client::new());
+    let (gate, client) = (Gate::new(concurrently(1)), reqwest::Client::new());
     let get = || client.get(server.url("/stream")).send_through(&gate);
     let mut first = get().await.unwrap();
     assert!(first.remote_addr().is_some());
@@ -73,7 +68,7 @@ async fn a_response_keeps_its_place_until_its_body_is_read() {
 async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     let server = Server::start(Limit::NONE).await;
     let client = reqwest::Client::new();
-    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    let gate = Gate::new(per_minute(1));
     let post = || client.post(server.url("/status/500")).body("7");
     let response = post().send_through(&gate).await.unwrap();
     assert_eq!(response.status(), 500);
@@ -107,7 +102,7 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     assert!(matches!(&broken, SendError::Failed { error, .. } if error.is_builder()), "{broken}");
 
     // Explicit options of the call are kept.
-    let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
+    let gate = Gate::new(per_minute(1));
     let mine = || gate.key("mine").idempotent().with_timeout(Duration::from_secs(5));
     let response = post().send_through(mine()).await.unwrap();
     let why = response.extensions().get().unwrap();
@@ -116,8 +111,7 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     assert!(matches!(&late, SendError::NotSent(error) if error.key() == "mine"), "{late}");
 
     // The first call need not wait.
-    let policy = Policy::new(Fixed::new(Quota::per_minute(1).unwrap()));
-    let gate = Gate::builder(policy).queue(0).build();
+    let gate = Gate::builder(per_minute(1)).queue(0).build();
     drop(post().send_through(&gate).await.unwrap());
     let full = post().send_through(&gate).await.unwrap_err();
     assert!(matches!(full, SendError::NotSent(Error::Rejected { .. })), "{full}");

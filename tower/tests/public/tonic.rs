@@ -32,23 +32,21 @@ enum Says {
     Never,
 }
 
-struct Seen {
-    calls: u32,
-    rejected: u32,
-}
+/// How many calls there were, and how many were rejected.
+type Seen = (u32, u32);
 
 /// A health service that allows this burst, and 50 calls a second.
 async fn serve(burst: u64, code: Code, says: Says) -> (Channel, Arc<Mutex<Seen>>) {
-    let seen = Arc::new(Mutex::new(Seen { calls: 0, rejected: 0 }));
+    let seen = Arc::new(Mutex::new(Seen::default()));
     let (count, opened) = (seen.clone(), Instant::now());
     let bucket = Arc::new(Mutex::new(bucket(50, burst)));
     let limit = move |request: Request<()>| {
         let mut seen = count.lock().unwrap();
-        seen.calls += 1;
+        seen.0 += 1;
         if bucket.lock().unwrap().take(nanos_since(opened), 1) {
             return Ok(request);
         }
-        seen.rejected += 1;
+        seen.1 += 1;
         let mut status = Status::new(code, "over the limit");
         match says {
             Says::Nothing => {}
@@ -87,10 +85,7 @@ async fn calls_on_a_channel_are_paced_and_retried() {
         while let Some(done) = tasks.join_next().await {
             assert_eq!(done.unwrap().unwrap().get_ref().status, 1);
         }
-        let (calls, rejected) = {
-            let seen = seen.lock().unwrap();
-            (seen.calls, seen.rejected)
-        };
+        let (calls, rejected) = *seen.lock().unwrap();
         let stats = gate.stats();
         assert_eq!((calls - rejected, stats.counts.ok), (60, 60));
         assert_eq!(stats.counts.throttled, rejected);
@@ -107,7 +102,7 @@ async fn pushbacks_and_retry_delays_of_the_server_are_respected() {
         let gate = Gate::new(unlimited().attempts(std::num::NonZeroU16::new(2)));
         let begun = Instant::now();
         let result = client(&gate, channel).check(HealthCheckRequest::default()).await;
-        (result.is_ok(), seen.lock().unwrap().calls, begun.elapsed())
+        (result.is_ok(), seen.lock().unwrap().0, begun.elapsed())
     };
     for says in [Says::Pushback, Says::RetryInfo] {
         let (_, calls, took) = wait(Code::Unavailable, says).await;

@@ -18,16 +18,11 @@ const BEGIN = new Uint8Array([...new TextEncoder().encode("tidegate"), 1]);
 const HEAD = 9 + 8 + 2 + 2;
 
 export class Files implements Store {
-  readonly #place: Place;
-  /** Whether there was no holder before. If there was, calls may be leased even without a file. */
-  readonly #isFirst: boolean;
   /** By key: the file that this holder has created. */
   readonly #files = new Map<string, number>();
 
-  constructor(place: Place, isFirst: boolean) {
-    this.#place = place;
-    this.#isFirst = isFirst;
-  }
+  /** `isFirst`: whether there was no holder before. If there was, calls may be leased even without a file. */
+  constructor(private readonly place: Place, private readonly isFirst: boolean) {}
 
   read(key: string): Past | undefined {
     try {
@@ -39,7 +34,7 @@ export class Files implements Store {
       if (!has(bytes, encode(key, Number(head.getBigUint64(9, true)), record))) throw new TypeError("damaged");
       return { record, away: Math.max(Date.now() - Number(head.getBigUint64(9, true)), 0), ended: true };
     } catch {
-      return this.#isFirst ? undefined : UNKNOWN;
+      return this.isFirst ? undefined : UNKNOWN;
     }
   }
 
@@ -64,7 +59,7 @@ export class Files implements Store {
   }
 
   #path(key: string): string {
-    return join(this.#place.folder, `${this.#place.name}-${digest(new TextEncoder().encode(key))}.budget`);
+    return join(this.place.folder, `${this.place.name}-${digest(new TextEncoder().encode(key))}.budget`);
   }
 }
 

@@ -71,14 +71,11 @@ function frame(id: number, second: number, name: Uint8Array, body: Uint8Array): 
 
 /** Decodes the other side's bytes, in pieces of any size. */
 export class Frames {
-  readonly #isKeyed: boolean;
   #bytes = new Uint8Array();
   #isGreeted = false;
 
   /** Whether frames contain keys, as requests do. */
-  constructor(isKeyed: boolean) {
-    this.#isKeyed = isKeyed;
-  }
+  constructor(private readonly isKeyed: boolean) {}
 
   /** Returns the frames that these bytes complete. Throws if the other side has another version or is not tidegate. */
   read(more: Uint8Array): Frame[] {
@@ -99,7 +96,7 @@ export class Frames {
     }
     while (bytes.length - from >= HEAD) {
       const kind = head.getUint16(from + 4, true);
-      const named = from + HEAD + (this.#isKeyed ? kind : 0);
+      const named = from + HEAD + (this.isKeyed ? kind : 0);
       const length = head.getUint16(from + 6, true);
       if (length > MOST_BODY) throw new TidegateError("MESSAGE", `a message of ${length} bytes exceeds the limit of ${MOST_BODY}`);
       if (bytes.length < named + length) break;

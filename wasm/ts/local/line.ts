@@ -1,7 +1,7 @@
 /** A connection to the process that holds the budgets. */
 
 import * as net from "node:net";
-import { TidegateError } from "../errors.js";
+import { Closed, TidegateError } from "../errors.js";
 import { Asked } from "../shared/asked.js";
 import type { Told } from "../shared/standing.js";
 import { Frames, GREETING, NO_REQUEST, POLICY, policy, request, told, TROUBLE } from "./frames.js";
@@ -21,7 +21,6 @@ export class Ended extends Error {
 }
 
 export class Line {
-  readonly #socket: net.Socket;
   /** The inode of the socket to which this is connected. */
   readonly to: bigint | undefined;
   readonly #asked = new Asked();
@@ -37,8 +36,7 @@ export class Line {
     return new Line(socket, to);
   }
 
-  private constructor(socket: net.Socket, to: bigint | undefined) {
-    this.#socket = socket;
+  private constructor(private readonly socket: net.Socket, to: bigint | undefined) {
     this.to = to;
     const frames = new Frames(false);
     socket.unref();
@@ -46,11 +44,11 @@ export class Line {
       try {
         for (const { id, kind, body } of frames.read(bytes)) this.#take(id, kind, body);
       } catch (error) {
-        this.end(error);
+        this.#end(error);
       }
     });
-    socket.on("error", () => this.end(new Ended(false)));
-    socket.on("close", () => this.end(new Ended(false)));
+    socket.on("error", () => this.#end(new Ended(false)));
+    socket.on("close", () => this.#end(new Ended(false)));
     socket.write(GREETING);
   }
 
@@ -58,39 +56,39 @@ export class Line {
     return this.#why === undefined;
   }
 
-  /** The number of requests without an answer. */
-  get asking(): number {
-    return this.#asked.size;
-  }
-
   /** Asks that process to leave the seat to one with this policy. If it does, it ends the connection. */
   replace(by: Told): void {
-    this.#socket.write(request(NO_REQUEST, "", policy(by)));
+    this.socket.write(request(NO_REQUEST, "", policy(by)));
   }
 
   /** Sends a request and resolves to the grant. */
   ask(key: string, body: Uint8Array): Promise<Uint8Array | undefined> {
     if (!this.isOpen) return Promise.reject(this.#why);
     const { id, answer } = this.#asked.ask();
-    this.#socket.ref();
-    this.#socket.write(request(id, key, body));
+    this.socket.ref();
+    this.socket.write(request(id, key, body));
     let timer: ReturnType<typeof setTimeout>;
     const watch = (again = false) => {
       const due = performance.now() + PATIENCE;
-      timer = setTimeout(() => (!again && performance.now() - due > LATE ? watch(true) : this.end(new Ended(true))), PATIENCE);
+      timer = setTimeout(() => (!again && performance.now() - due > LATE ? watch(true) : this.#end(new Ended(true))), PATIENCE);
     };
     watch();
     return answer.finally(() => {
       clearTimeout(timer);
-      if (!this.asking) this.#socket.unref();
+      // An ended socket would wait for a connection, with a listener for each request.
+      if (this.isOpen && !this.#asked.size) this.socket.unref();
     });
   }
 
-  /** Ends the connection; open requests fail with `why`. */
-  end(why: unknown): void {
+  /** Ends the connection; open requests fail. */
+  leave(): void {
+    this.#end(new Closed());
+  }
+
+  #end(why: unknown): void {
     if (!this.isOpen) return;
     this.#why = why;
-    this.#socket.destroy();
+    this.socket.destroy();
     for (const { fail } of this.#asked.takeAll()) fail(why);
   }
 

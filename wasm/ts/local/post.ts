@@ -4,8 +4,8 @@
  */
 
 import { Closed, TidegateError } from "../errors.js";
-import type { BudgetStats } from "../shared/budgets.js";
-import type { Desks } from "../shared/held.js";
+import type { Budgets } from "../shared/budgets.js";
+import type { Standing } from "../shared/standing.js";
 import { Ended, Line } from "./line.js";
 import { unusable, type Place } from "./place.js";
 import { Seat } from "./seat.js";
@@ -20,25 +20,20 @@ const NOBODY = ["ECONNREFUSED", "ENOENT", "ECONNRESET"];
 type Way = Seat | Line;
 
 export class Post {
-  readonly #place: Place;
-  readonly #desks: Desks;
   #way: Way | undefined;
   #opening: Promise<Way> | undefined;
   #closed = false;
 
-  constructor(place: Place, desks: Desks) {
-    this.#place = place;
-    this.#desks = desks;
-  }
+  constructor(private readonly place: Place, private readonly budgets: Budgets, private readonly standing: Standing) {}
 
-  /** The counters of a key's budget, if this process holds it. */
-  budget(key: string): BudgetStats | undefined {
-    return this.#way instanceof Seat && this.#way.isHeld ? this.#way.stats(key) : undefined;
+  /** Notices whether another process has taken the seat. */
+  look(): void {
+    void this.#way?.isOpen;
   }
 
   close(): void {
     this.#closed = true;
-    if (this.#way) leave(this.#way);
+    this.#way?.leave();
     this.#way = undefined;
   }
 
@@ -46,24 +41,15 @@ export class Post {
   async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     let silent: bigint | undefined;
     for (let tries = 0; ; tries++) {
-      const way = this.#open ?? (await this.#find(silent));
+      const way = this.#way?.isOpen ? this.#way : await this.#find(silent);
       try {
-        const { standing } = this.#desks;
-        if (way instanceof Line && way.isOpen && standing.replaces(way.policy, request)) way.replace(standing.claim());
-        if (way instanceof Line) return await way.ask(key, request);
-        const grant = way.answer(key, request);
-        if (way.isHeld) return grant;
+        if (way instanceof Line && way.isOpen && this.standing.replaces(way.policy, request)) way.replace(this.standing.claim());
+        return await way.ask(key, request);
       } catch (why) {
         if (!(why instanceof Ended) || tries === TRIES) throw why;
         if (why.isSilent) silent = (way as Line).to;
       }
     }
-  }
-
-  /** The present target, if it is usable. */
-  get #open(): Way | undefined {
-    const way = this.#way;
-    return (way instanceof Line ? way.isOpen : way?.isHeld) ? way : undefined;
   }
 
   /** Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer. */
@@ -73,16 +59,16 @@ export class Post {
 
   #use(way: Way): Way {
     if (this.#closed) {
-      leave(way);
+      way.leave();
       throw new Closed();
     }
     return (this.#way = way);
   }
 
   async #search(silent: bigint | undefined): Promise<Way> {
-    const place = this.#place;
+    const place = this.place;
     if (this.#closed) throw new Closed();
-    if (this.#way instanceof Seat && !this.#way.hasLeft) this.#desks.standing.lost();
+    if (this.#way instanceof Seat && !this.#way.hasLeft) this.standing.lost();
     this.#way = undefined;
     place.open();
     for (let tries = 0; tries < TRIES; tries++) {
@@ -95,7 +81,7 @@ export class Post {
         }
       }
       try {
-        const seat = await Seat.take(place, this.#desks, found);
+        const seat = await Seat.take(place, this.budgets, this.standing, found);
         if (seat) return this.#use(seat);
       } catch (error) {
         throw unusable(`the socket ${place.path} cannot be made`, error);
@@ -103,9 +89,4 @@ export class Post {
     }
     throw new TidegateError("AWAY", `other processes keep taking the socket ${place.path}`);
   }
-}
-
-function leave(way: Way): void {
-  if (way instanceof Seat) way.leave();
-  else way.end(new Closed());
 }

@@ -7,24 +7,19 @@
 
 import * as net from "node:net";
 import { TidegateError } from "../errors.js";
-import { Budgets, type BudgetStats } from "../shared/budgets.js";
+import type { Budgets } from "../shared/budgets.js";
 import { leaves } from "../shared/carrier.js";
-import type { Desks } from "../shared/held.js";
-import type { Told } from "../shared/standing.js";
+import type { Standing, Told } from "../shared/standing.js";
 import { Files } from "./files.js";
 import { answer, Frames, GRANT, GREETING, NO_REQUEST, POLICY, policy, told, TROUBLE } from "./frames.js";
+import { Ended } from "./line.js";
 import type { Place } from "./place.js";
 
 /** A member that leaves this many bytes of answers unread counts as gone. */
 const UNREAD = 1 << 20;
 
 export class Seat {
-  readonly #place: Place;
-  readonly #server: net.Server;
-  readonly #number: bigint | undefined;
-  readonly #budgets: Budgets;
-  readonly #desks: Desks;
-  readonly #policy: Told;
+  readonly policy: Told;
   readonly #members = new Set<net.Socket>();
   #held = true;
   /** Whether this process has freed it, and not lost it. */
@@ -34,7 +29,7 @@ export class Seat {
    * Takes the seat from `found`, the inode of a socket whose process does not answer, or
    * `undefined` if there is none. Returns `undefined` if another process was faster.
    */
-  static async take(place: Place, desks: Desks, found: bigint | undefined): Promise<Seat | undefined> {
+  static async take(place: Place, budgets: Budgets, standing: Standing, found: bigint | undefined): Promise<Seat | undefined> {
     const server = net.createServer();
     const aside = place.aside();
     await new Promise<void>((done, fail) => server.on("error", fail).listen(aside, done));
@@ -42,7 +37,7 @@ export class Seat {
     server.unref();
     try {
       const number = place.take(aside, found);
-      if (number !== false) return new Seat(place, desks, server, number, found === undefined);
+      if (number !== false) return new Seat(place, budgets, standing, server, number, found === undefined);
     } catch (error) {
       server.close();
       throw error;
@@ -51,39 +46,39 @@ export class Seat {
     return undefined;
   }
 
-  private constructor(place: Place, desks: Desks, server: net.Server, number: bigint | undefined, isFirst: boolean) {
-    this.#place = place;
-    this.#server = server;
-    this.#number = number;
-    this.#budgets = new Budgets(desks, new Files(place, isFirst));
-    this.#desks = desks;
-    this.#policy = desks.standing.claim();
-    desks.standing.hold(this.#policy);
+  private constructor(
+    private readonly place: Place,
+    private readonly budgets: Budgets,
+    private readonly standing: Standing,
+    private readonly server: net.Server,
+    private readonly number: bigint | undefined,
+    isFirst: boolean,
+  ) {
+    budgets.begin(new Files(place, isFirst));
+    this.policy = standing.claim();
+    standing.hold(this.policy);
     server.on("connection", (member) => this.#welcome(member));
     server.on("error", () => this.#end());
   }
 
   /** Whether this process still has it. */
-  get isHeld(): boolean {
-    if (this.#held && this.#place.look() !== this.#number) this.#end();
+  get isOpen(): boolean {
+    if (this.#held && this.place.look() !== this.number) this.#end();
     return this.#held;
   }
 
-  /** Answers a request; `undefined` if there is nothing to send or the seat is lost. */
-  answer(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  /** Answers a request; `undefined` if there is nothing to send. Throws if the seat is lost. */
+  ask(key: string, request: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
     // The record would replace that of the next holder.
-    const grant = this.isHeld ? this.#budgets.answer(key, request)?.grant : undefined;
-    return this.isHeld ? grant : undefined;
-  }
-
-  stats(key: string): BudgetStats | undefined {
-    return this.#budgets.stats(key);
+    const grant = this.isOpen ? this.budgets.answer(key, request)?.grant : undefined;
+    if (!this.isOpen) throw new Ended(false);
+    return grant;
   }
 
   /** Frees the seat; the next process that asks takes it. */
   leave(): void {
     // Without a file, the next holder must assume unknown grants. The socket that stays behind tells it so.
-    if (this.#held && this.#budgets.isKept) this.#place.leave(this.#number);
+    if (this.#held && this.budgets.isKept) this.place.leave(this.number);
     this.hasLeft ||= this.#held;
     this.#end();
   }
@@ -96,14 +91,15 @@ export class Seat {
     member.unref();
     member.on("close", () => {
       this.#members.delete(member);
-      for (const [key, request] of asked) this.#budgets.ended(key, request);
+      // After the seat is lost, they may be members of the next holder.
+      if (this.#held) for (const [key, request] of asked) this.budgets.ended(key, request);
     });
     member.on("error", () => member.destroy());
     member.on("data", (bytes) => {
       try {
         for (const { id, key, body } of frames.read(bytes)) {
           if (id === NO_REQUEST) {
-            if (this.isHeld && this.#desks.standing.yields(told(body))) this.leave();
+            if (this.isOpen && this.standing.yields(told(body))) this.leave();
             continue;
           }
           if (!this.#serve(member, id, key, body)) continue;
@@ -117,16 +113,17 @@ export class Seat {
       if (member.writableLength > UNREAD) member.destroy();
     });
     member.write(GREETING);
-    member.write(answer(NO_REQUEST, POLICY, policy(this.#policy)));
+    member.write(answer(NO_REQUEST, POLICY, policy(this.policy)));
   }
 
   /** Answers a request. Returns whether it was valid. */
   #serve(member: net.Socket, id: number, key: string, request: Uint8Array): boolean {
     try {
-      const grant = this.answer(key, request);
-      if (this.#held) member.write(answer(id, GRANT, grant ?? new Uint8Array()));
+      const grant = this.ask(key, request);
+      member.write(answer(id, GRANT, grant ?? new Uint8Array()));
       return true;
     } catch (error) {
+      if (!this.#held) return false;
       const why = error instanceof TidegateError ? error.message : String(error);
       member.write(answer(id, TROUBLE, new TextEncoder().encode(why)));
       return false;
@@ -136,8 +133,8 @@ export class Seat {
   #end(): void {
     if (!this.#held) return;
     this.#held = false;
-    this.#server.close();
+    this.server.close();
     for (const member of this.#members) member.destroy();
-    this.#budgets.end();
+    this.budgets.end();
   }
 }

@@ -11,21 +11,17 @@ const SILENT = BLOCK * 1_000 + 2_000;
 const PAUSE = 250;
 
 export class Box {
-  readonly #from: RedisClient;
-  readonly #name: string;
-  readonly #take: (message: string[]) => void;
   #client: RedisClient | undefined;
   /** The loop that reads, if any. */
   #reading: object | undefined;
-  readonly #failed: (why: unknown) => void;
 
   /** `failed` is told why a new connection failed. */
-  constructor(from: RedisClient, name: string, take: (message: string[]) => void, failed: (why: unknown) => void) {
-    this.#from = from;
-    this.#name = name;
-    this.#take = take;
-    this.#failed = failed;
-  }
+  constructor(
+    private readonly from: RedisClient,
+    private readonly name: string,
+    private readonly take: (message: string[]) => void,
+    private readonly failed: (why: unknown) => void,
+  ) {}
 
   /** Starts to read; repeated calls have no effect. */
   open(): void {
@@ -47,20 +43,20 @@ export class Box {
     } catch {
       return;
     }
-    if (Array.isArray(message) && message.every((part) => typeof part === "string")) this.#take(message);
+    if (Array.isArray(message) && message.every((part) => typeof part === "string")) this.take(message);
   }
 
   async #read(reading: object): Promise<void> {
     while (this.#reading === reading) {
       const isNew = !this.#client;
       try {
-        if (!this.#client) await connect((this.#client = another(this.#from)));
-        const popped = await within(SILENT, command(this.#client, "BLPOP", this.#name, String(BLOCK)), () => new Silence(SILENT));
+        if (!this.#client) await connect((this.#client = another(this.from)));
+        const popped = await within(SILENT, command(this.#client, "BLPOP", this.name, String(BLOCK)), () => new Silence(SILENT));
         if (Array.isArray(popped)) this.#parse(String(popped[1]));
       } catch (why) {
         if (this.#reading !== reading) return;
         // Another connection cures every failure. A message in flight is lost, as messages may be.
-        if (isNew) this.#failed(why);
+        if (isNew) this.failed(why);
         if (this.#client) end(this.#client);
         this.#client = undefined;
         await new Promise((admit) => setTimeout(admit, PAUSE));

@@ -101,18 +101,15 @@ const SILENCE = 2_000;
  * Then another one, while it is ready.
  */
 export class Wire {
-  readonly #from: RedisClient;
   #other: RedisClient | undefined;
   /** When and with which client the running scripts were sent. */
   readonly #sent = new Set<{ readonly at: number; readonly client: RedisClient }>();
   #closed = false;
 
-  constructor(from: RedisClient) {
-    this.#from = from;
-  }
+  constructor(private readonly from: RedisClient) {}
 
   get #client(): RedisClient {
-    return this.#other && isReady(this.#other) ? this.#other : this.#from;
+    return this.#other && isReady(this.#other) ? this.#other : this.from;
   }
 
   get isReady(): boolean {
@@ -133,7 +130,7 @@ export class Wire {
     try {
       return await within(SILENCE, script.run(client, keys, args), () => new Silence(SILENCE));
     } catch (why) {
-      if (why instanceof Silence && !this.#closed && client === (this.#other ?? this.#from)) this.#open();
+      if (why instanceof Silence && !this.#closed && client === (this.#other ?? this.from)) this.#open();
       throw why;
     } finally {
       this.#sent.delete(sent);
@@ -149,7 +146,7 @@ export class Wire {
   /** Opens another connection in place of the present other one. */
   #open(): void {
     this.#drop();
-    const other = (this.#other = another(this.#from));
+    const other = (this.#other = another(this.from));
     connect(other).catch(() => {
       if (this.#other === other) this.#drop();
     });
@@ -170,21 +167,18 @@ export class Silence extends TidegateError {
 
 /** A script: its text is sent if the server does not know it. */
 export class Script {
-  readonly #text: string;
   #sha: Promise<string> | undefined;
 
-  constructor(text: string) {
-    this.#text = text;
-  }
+  constructor(private readonly text: string) {}
 
   async run(client: RedisClient, keys: string[], args: string[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args];
-    const sha = await (this.#sha ??= digest(this.#text));
+    const sha = await (this.#sha ??= digest(this.text));
     try {
       return await command(client, "EVALSHA", sha, ...rest);
     } catch (error) {
       if (!String(error).includes("NOSCRIPT")) throw error;
-      return command(client, "EVAL", this.#text, ...rest);
+      return command(client, "EVAL", this.text, ...rest);
     }
   }
 }

@@ -5,9 +5,9 @@
 
 import { Closed, TidegateError } from "../errors.js";
 import { Asked } from "../shared/asked.js";
-import { Budgets, NOWHERE, type BudgetStats } from "../shared/budgets.js";
-import { within, type Desks } from "../shared/held.js";
-import type { Told } from "../shared/standing.js";
+import type { Budgets } from "../shared/budgets.js";
+import { within } from "../shared/held.js";
+import type { Standing, Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
 import { Script, Silence, Wire, whenEnded, type RedisClient } from "./client.js";
@@ -26,13 +26,9 @@ const PATIENCE = 1_000;
 const QUIET = 600;
 
 export class Post {
-  readonly #prefix: string;
-  readonly #desks: Desks;
   readonly #wire: Wire;
   readonly #box: Box;
   readonly #name: string;
-  /** The budgets of the seats; scripts store their records. */
-  readonly #budgets: Budgets;
   readonly #seats = new Map<string, Seat>();
   readonly #asked = new Asked();
   /** By key: what is being sent to Redis. */
@@ -44,12 +40,9 @@ export class Post {
   readonly #forget: () => void;
   #closed = false;
 
-  constructor(client: RedisClient, prefix: string, desks: Desks) {
-    this.#prefix = prefix;
-    this.#desks = desks;
-    this.#budgets = new Budgets(desks, NOWHERE, desks.keys);
+  constructor(client: RedisClient, private readonly prefix: string, private readonly budgets: Budgets, private readonly standing: Standing) {
     // The clock of the server, which the first answer tells.
-    desks.standing.today = () => 0;
+    standing.today = () => 0;
     this.#name = `${prefix}:box:${crypto.randomUUID()}`;
     const take = (message: string[]) => void this.#take(message).catch(() => {});
     const failed = (why: unknown) => {
@@ -80,11 +73,6 @@ export class Post {
     return this.#ask(key, request);
   }
 
-  /** The counters of a key's budget, if this process holds it. */
-  budget(key: string): BudgetStats | undefined {
-    return this.#budgets.stats(key);
-  }
-
   async close(): Promise<void> {
     this.#closed = true;
     // The next holder answers later requests.
@@ -113,16 +101,16 @@ export class Post {
 
   /** Sends a request, or takes the seat. */
   async #send(key: string, id: number, request: Uint8Array): Promise<void> {
-    const { standing } = this.#desks;
+    const { standing } = this;
     const met = this.#met.get(key);
-    const may = this.#budgets.isFull(this.#sending.size) ? "never" : met && standing.replaces(met, request) ? `${met.since}.${met.digest}` : standing.hasJoined ? "" : "new";
+    const may = this.budgets.isFull(this.#sending.size) ? "never" : met && standing.replaces(met, request) ? `${met.since}.${met.digest}` : standing.hasJoined ? "" : "new";
     const claim = standing.claim();
     const turn = (since: unknown) => `${id}.${String(since)}.${claim.digest}`;
-    const keys = [`${this.#prefix}:seat:${key}`, `${this.#prefix}:budget:${key}`, this.#name];
+    const keys = [`${this.prefix}:seat:${key}`, `${this.prefix}:budget:${key}`, this.#name];
     const reply = (await this.#wire.run(ask, keys, [turn(claim.since), String(TERM), key, String(id), text(request), claim.text, may])) as unknown[];
     this.#met.delete(key);
     const [record, away, ended, its, now] = reply.map(String);
-    if (record === "full") throw this.#budgets.full();
+    if (record === "full") throw this.budgets.full();
     const ahead = Number(now) - performance.now();
     standing.today = () => performance.now() + ahead;
     if (record === "sent") {
@@ -136,15 +124,15 @@ export class Post {
     const past = record
       ? { record: known(record), away: Math.max(Number(away), 0), ended: !!Number(ended) }
       : told && { record: told.record, away: performance.now() - told.at, ended: false };
-    this.#budgets.open(key, past);
+    this.budgets.open(key, past);
     const lost = (hasLeft: boolean) => {
       if (!hasLeft) standing.lost();
       // Another one of this process may have been opened meanwhile.
       if (this.#seats.get(key) !== seat) return;
       this.#seats.delete(key);
-      this.#remember(key, this.#budgets.close(key)!);
+      this.#remember(key, this.budgets.close(key)!);
     };
-    const seat: Seat = new Seat(this.#wire, key, keys, turn(its), this.#budgets, lost);
+    const seat: Seat = new Seat(this.#wire, key, keys, turn(its), this.budgets, lost);
     this.#seats.set(key, seat);
     if (this.#closed) await seat.leave();
   }
@@ -154,7 +142,7 @@ export class Post {
     if (box) {
       // Other processes may learn of our seat before we do.
       if (!this.#seats.has(key)) await this.#sending.get(key);
-      await this.#seats.get(key)?.send(bytes(body), { box, id });
+      await this.#seats.get(key)?.send(bytes(body), box, id);
       return;
     }
     if (record) this.#remember(key, bytes(record));

@@ -20,19 +20,7 @@ const OFTEN = 250;
 const hold = new Script(HOLD);
 const leave = new Script(LEAVE);
 
-/** Where to send the answer: the box of the asking process, and the request's number. */
-export interface Sender {
-  readonly box: string;
-  readonly id: string;
-}
-
 export class Seat {
-  readonly #wire: Wire;
-  readonly #key: string;
-  readonly #keys: string[];
-  readonly #turn: string;
-  readonly #budgets: Budgets;
-  readonly #lost: (hasLeft: boolean) => void;
   readonly #timer: ReturnType<typeof setInterval>;
   /** The number of running scripts, and whether one ran since the last renewal. */
   #running = 0;
@@ -43,13 +31,14 @@ export class Seat {
    * `keys` are the scripts' keys. `lost` is called once, when the
    * seat is lost or freed.
    */
-  constructor(wire: Wire, key: string, keys: string[], turn: string, budgets: Budgets, lost: (hasLeft: boolean) => void) {
-    this.#wire = wire;
-    this.#key = key;
-    this.#keys = keys;
-    this.#turn = turn;
-    this.#budgets = budgets;
-    this.#lost = lost;
+  constructor(
+    private readonly wire: Wire,
+    private readonly key: string,
+    private readonly keys: string[],
+    private readonly turn: string,
+    private readonly budgets: Budgets,
+    private readonly lost: (hasLeft: boolean) => void,
+  ) {
     this.#timer = setInterval(() => this.#renew(), OFTEN);
     (this.#timer as { unref?(): void }).unref?.();
   }
@@ -60,36 +49,36 @@ export class Seat {
 
   /** Answers a request of this process: `undefined` if the seat is lost or there is nothing to send. */
   async answer(request: Uint8Array): Promise<Uint8Array<ArrayBuffer> | undefined> {
-    const granted = this.#budgets.answer(this.#key, request);
+    const granted = this.budgets.answer(this.key, request);
     return granted && (await this.#hold(text(granted.record))) ? granted.grant : undefined;
   }
 
-  /** Answers a request of another process with a grant or an error, and with the record, for when Redis loses it. */
-  async send(request: Uint8Array, { box, id }: Sender): Promise<void> {
+  /** Answers a request, by its number, in the box of another process: with a grant or an error, and with the record, for when Redis loses it. */
+  async send(request: Uint8Array, box: string, id: string): Promise<void> {
     let grant = "";
     let record = "";
     let why = "";
     try {
-      const granted = this.#budgets.answer(this.#key, request);
+      const granted = this.budgets.answer(this.key, request);
       if (!granted) return;
       grant = text(granted.grant);
       record = text(granted.record);
     } catch (error) {
       why = error instanceof Error ? error.message : String(error);
     }
-    await this.#hold(record, box, "", this.#key, id, grant, why, record);
+    await this.#hold(record, box, "", this.key, id, grant, why, record);
   }
 
   /** Frees the seat; the next process that asks takes it. */
   async leave(): Promise<void> {
     this.#end(true);
-    if (this.#wire.isReady) await this.#wire.run(leave, this.#keys, [this.#turn]).catch(() => {});
+    if (this.wire.isReady) await this.wire.run(leave, this.keys, [this.turn]).catch(() => {});
   }
 
   #renew(): void {
-    if (this.#budgets.isIdle(this.#key)) void this.leave();
+    if (this.budgets.isIdle(this.key)) void this.leave();
     // A running script renews it too. Renewals must not queue up without a server.
-    else if (!this.#isFresh && !this.#running && this.#wire.isReady) void this.#hold("").catch(() => {});
+    else if (!this.#isFresh && !this.#running && this.wire.isReady) void this.#hold("").catch(() => {});
     this.#isFresh = false;
   }
 
@@ -98,7 +87,7 @@ export class Seat {
     this.#running++;
     this.#isFresh = true;
     try {
-      const held = await this.#wire.run(hold, this.#keys, [this.#turn, String(TERM), record, box, ...answer]);
+      const held = await this.wire.run(hold, this.keys, [this.turn, String(TERM), record, box, ...answer]);
       if (Number(held) !== 1) this.#end();
       return this.#held;
     } catch (why) {
@@ -114,6 +103,6 @@ export class Seat {
     if (!this.#held) return;
     this.#held = false;
     clearInterval(this.#timer);
-    this.#lost(hasLeft);
+    this.lost(hasLeft);
   }
 }

@@ -1,8 +1,9 @@
 /** The budgets that a program holds: a desk for each key. */
 
 import { TidegateError } from "../errors.js";
+import type { BudgetCore } from "./core.js";
 import { Desk, type DeskStats, type Past } from "./desk.js";
-import type { Desks } from "./held.js";
+import type { SharedPolicy } from "./policy.js";
 
 /** The counters of a budget that this program holds. */
 export type BudgetStats = DeskStats & {
@@ -25,8 +26,8 @@ export interface Store {
 /** A predecessor whose record is unknown. */
 export const UNKNOWN: Past = { record: new Uint8Array(), away: 0, ended: false };
 
-/** No store: the records are stored with the grants, and the seat opens and closes the budgets. */
-export const NOWHERE: Store = { read: () => UNKNOWN, write() {} };
+/** No store: the records are stored with the grants, and seats open and close the budgets. */
+const NOWHERE: Store = { read: () => UNKNOWN, write() {} };
 
 /** A grant, and the record after it. */
 export interface Granted {
@@ -44,20 +45,27 @@ interface Budget {
 /** A budget is unloaded after this many milliseconds without a request. */
 const IDLE = 60_000;
 
-/** The most budgets that a program holds. */
+/** The most budgets with a store. */
 const MOST = 256;
 
 export class Budgets {
-  readonly #desks: Desks;
-  readonly #store: Store;
   readonly #budgets = new Map<string, Budget>();
+  #store = NOWHERE;
 
-  readonly #most: number;
+  /** `core` creates the instance of the module for all desks, when it is needed, and `most` is how many there may be. */
+  constructor(
+    private readonly policy: SharedPolicy,
+    private readonly core: () => BudgetCore,
+    private readonly now: (() => number) | undefined,
+    private most: number,
+  ) {}
 
-  constructor(desks: Desks, store: Store, most = MOST) {
-    this.#desks = desks;
+  /** This program has taken the seat of all keys, whose records are in a store. */
+  begin(store: Store): void {
+    // Budgets of an earlier seat do not know what another holder has granted since.
+    this.end();
     this.#store = store;
-    this.#most = most;
+    this.most = MOST;
   }
 
   /** Answers a request for a key; `undefined` if there is nothing to send. */
@@ -94,18 +102,18 @@ export class Budgets {
 
   /** Whether there is no room for another budget, besides those that are about to be opened. */
   isFull(opening = 0): boolean {
-    return this.#budgets.size + opening >= this.#most;
+    return this.#budgets.size + opening >= this.most;
   }
 
   /** Whether no request has arrived for a while. */
   isIdle(key: string): boolean {
     const { asked = -Infinity } = this.#budgets.get(key) ?? {};
-    return performance.now() - asked > Math.max(IDLE, (this.#desks.policy.heartbeat ?? 0) * 4);
+    return performance.now() - asked > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
   }
 
   open(key: string, from: Past | undefined): Budget {
-    const { core, policy, now } = this.#desks;
-    const budget = { desk: new Desk(core(), policy, { from, now }), asked: performance.now(), unstored: undefined };
+    const { policy, now } = this;
+    const budget = { desk: new Desk(this.core(), policy, { from, now }), asked: performance.now(), unstored: undefined };
     this.#budgets.set(key, budget);
     return budget;
   }
@@ -132,6 +140,6 @@ export class Budgets {
   }
 
   full(): TidegateError {
-    return new TidegateError("KEYS_FULL", `this program holds at most ${this.#most} budgets: use fewer keys, or more programs. Through Redis, the option keys is the limit`);
+    return new TidegateError("KEYS_FULL", `this program holds at most ${this.most} budgets: use fewer keys, or more programs. Through Redis, the option keys is the limit`);
   }
 }

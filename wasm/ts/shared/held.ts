@@ -3,11 +3,10 @@
 import { compile, instance } from "../core.js";
 import type { Options } from "../options.js";
 import { PumpedLane } from "../pumped.js";
-import type { BudgetStats } from "./budgets.js";
+import { Budgets, type BudgetStats } from "./budgets.js";
 import type { Carrier } from "./carrier.js";
 import { sharer, type SharedGate, type SharedOptions } from "./client.js";
 import { made, type BudgetCore } from "./core.js";
-import type { DeskOptions } from "./desk.js";
 import type { LeasedLane } from "./lane.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 import { Standing } from "./standing.js";
@@ -16,21 +15,11 @@ import { common, packed } from "#packed/shared";
 /** Options of such a gate: the policy of each key's budget. */
 export interface HeldOptions extends SharedOptions, SharedPolicy {}
 
-/** What a holder needs for its desks. */
-export interface Desks extends Pick<DeskOptions, "now"> {
-  readonly policy: SharedPolicy;
-  readonly standing: Standing;
-  /** The option `keys`. */
-  readonly keys: number;
-  /** The instance of the module for all desks, which is created when it is needed. */
-  readonly core: () => BudgetCore;
-}
-
 /** Carries requests to the holder of each budget, which may be this program. */
 interface Post {
   carry(key: string, request: Uint8Array<ArrayBuffer>): ReturnType<Carrier>;
-  /** The counters of a key's budget, if this program holds it. */
-  budget(key: string): BudgetStats | undefined;
+  /** Notices whether this program has lost a seat. */
+  look?(): void;
   /** Hands over the budgets that this program holds, and ends requests that were not answered. */
   close(): void | Promise<void>;
 }
@@ -57,7 +46,7 @@ const share = sharer(load, PumpedLane, () => {});
 /** Creates a gate, with the post that `open` creates. `open` also gets a function that makes all members rest. */
 export function held(
   { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat, ...options }: HeldOptions & Pick<Options, "timers">,
-  open: (desks: Desks, rest: () => void) => Post,
+  open: (budgets: Budgets, standing: Standing, rest: () => void) => Post,
 ): HeldGate {
   const policy = { law, tolerance, requests, maxCooldown, concurrency, expiry, heartbeat };
   writeShared([], policy);
@@ -65,7 +54,8 @@ export function held(
   let desks: BudgetCore | undefined;
   const core = () => (desks ??= made(load()));
   const standing = new Standing(policy, core);
-  const post = open({ policy, standing, core, now: options.now, keys: options.keys ?? KEYS }, () => lanes.forEach((lane) => lane.rest()));
+  const budgets = new Budgets(policy, core, options.now, options.keys ?? KEYS);
+  const post = open(budgets, standing, () => lanes.forEach((lane) => lane.rest()));
   const sending = new Set<Promise<unknown>>();
   const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);
@@ -85,7 +75,11 @@ export function held(
   };
   let ended: Promise<void> | undefined;
   const close = () => (ended ??= end());
-  return { ...gate, budget: (key = "") => post.budget(key), close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
+  const budget: HeldGate["budget"] = (key = "") => {
+    post.look?.();
+    return budgets.stats(key);
+  };
+  return { ...gate, budget, close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
 }
 
 /** The same promise with a time limit in milliseconds, after which it fails with `why`. */

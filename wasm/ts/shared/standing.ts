@@ -22,8 +22,6 @@ const REPLACED = 2;
 const REPLACED_AHEAD = 3;
 
 export class Standing {
-  readonly #policy: SharedPolicy;
-  readonly #core: () => BudgetCore;
   readonly #text: string;
   /** The digest of the policy, once it is needed. */
   #digest: number | undefined;
@@ -33,9 +31,7 @@ export class Standing {
   /** The digests of the policies that have replaced this one. */
   readonly #told = new Set<number>();
 
-  constructor(policy: SharedPolicy, core: () => BudgetCore) {
-    this.#policy = policy;
-    this.#core = core;
+  constructor(private readonly policy: SharedPolicy, private readonly core: () => BudgetCore) {
     this.#text = JSON.stringify(policy);
   }
 
@@ -88,9 +84,9 @@ export class Standing {
   }
 
   #open(): BudgetCore {
-    const core = this.#core();
+    const core = this.core();
     if (this.#digest !== undefined) return core;
-    const digest = core.standing_open(writeShared(core.row(), this.#policy));
+    const digest = core.standing_open(writeShared(core.row(), this.policy));
     if (digest < 0) throw impossible();
     this.#digest = digest;
     return core;

@@ -10,9 +10,8 @@
 
 import { TidegateError } from "../errors.js";
 import { Asked } from "../shared/asked.js";
-import { Budgets, type BudgetStats } from "../shared/budgets.js";
-import type { Desks } from "../shared/held.js";
-import type { Told } from "../shared/standing.js";
+import type { Budgets } from "../shared/budgets.js";
+import type { Standing, Told } from "../shared/standing.js";
 import { Records } from "./records.js";
 import { timers } from "./timers.js";
 
@@ -51,17 +50,14 @@ interface Message {
 type Request = Required<Pick<Message, "key" | "body">>;
 
 export class Post {
-  readonly #desks: Desks;
   readonly #records: Records;
-  readonly #lock: string;
   readonly #tab = crypto.randomUUID();
   readonly #asked = new Asked<Request>();
-  /** Makes all members of this tab send their last request. */
-  readonly #leave: () => void;
   #channel: BroadcastChannel | undefined;
   /** Stops waiting for the lock, or releases it. */
   #release: (() => void) | undefined;
-  #budgets: Budgets | undefined;
+  /** Whether this tab has the seat: another object each time. */
+  #seat: object | undefined;
   /** The policy of the tab that has the seat. */
   #policy: Told | undefined;
   /** The browser's client id of this tab, and when it last knew that it has the seat. */
@@ -71,12 +67,14 @@ export class Post {
   #heard = 0;
   #timer: unknown;
 
-  /** `name` is the name of the lock, the channel and the storage item. */
-  constructor(name: string, desks: Desks, leave: () => void) {
-    this.#desks = desks;
-    this.#records = new Records(name);
-    this.#lock = name;
-    this.#leave = leave;
+  /** `lock` is the name of the lock, the channel and the storage item. `leave` makes all members of this tab send their last request. */
+  constructor(
+    private readonly lock: string,
+    private readonly budgets: Budgets,
+    private readonly standing: Standing,
+    private readonly leave: () => void,
+  ) {
+    this.#records = new Records(this.lock);
     // Before a page is frozen or left. The browser may keep it and show it again later.
     globalThis.document?.addEventListener("freeze", this.#rest);
     globalThis.addEventListener?.("pagehide", this.#rest);
@@ -86,9 +84,9 @@ export class Post {
   async carry(key: string, request: Uint8Array<ArrayBuffer>): Promise<Uint8Array | undefined> {
     const channel = this.#open();
     // Do it synchronously if possible: a page that is left gets no later turn.
-    if (this.#budgets && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
+    if (this.#seat && (this.#isSure() || (await this.#isHeld()))) return this.#grant(key, request);
     if (channel !== this.#channel) return undefined;
-    if (this.#desks.standing.replaces(this.#policy, request)) {
+    if (this.standing.replaces(this.#policy, request)) {
       this.#policy = undefined;
       this.#sit(true);
     }
@@ -98,11 +96,6 @@ export class Post {
     this.#ask(id, asked);
     this.#watch(PATIENCE);
     return answer;
-  }
-
-  /** The counters of a key's budget, if this tab holds it. */
-  budget(key: string): BudgetStats | undefined {
-    return this.#budgets?.stats(key);
   }
 
   /** Releases the seat and ends open requests. */
@@ -115,14 +108,14 @@ export class Post {
   /** Pauses the tab: until the next request it holds no budgets and does not listen. */
   readonly #rest = (): void => {
     if (!this.#channel) return;
-    this.#leave();
-    if (this.#budgets) {
+    this.leave();
+    if (this.#seat) {
       this.#records.store(true);
       this.#records.change(true);
       this.#tell({ version: VERSION, kind: "left" });
     }
-    this.#budgets?.end();
-    this.#budgets = undefined;
+    this.budgets.end();
+    this.#seat = undefined;
     this.#release?.();
     this.#release = undefined;
     timers.clearTimeout(this.#timer);
@@ -137,7 +130,7 @@ export class Post {
     if (!globalThis.navigator?.locks || typeof BroadcastChannel !== "function") {
       throw new TidegateError("AWAY", "Web Locks or BroadcastChannel are missing; they need a secure context (https or localhost). Calls continue within the share of this tab");
     }
-    const channel = (this.#channel = new BroadcastChannel(this.#lock));
+    const channel = (this.#channel = new BroadcastChannel(this.lock));
     channel.onmessage = ({ data }) => this.#take(data);
     this.#sit(false);
     return channel;
@@ -171,30 +164,34 @@ export class Post {
       if (this.#release !== release) return;
       this.#sure = performance.now();
       this.#records.begin(steal);
-      this.#budgets = new Budgets(this.#desks, this.#records);
-      this.#policy = this.#desks.standing.claim();
-      this.#desks.standing.hold(this.#policy);
+      this.budgets.begin(this.#records);
+      this.#seat = {};
+      this.#policy = this.standing.claim();
+      this.standing.hold(this.#policy);
       this.#tell({ version: VERSION, kind: "new", policy: this.#policy });
       this.#serve();
       await ended;
     };
-    navigator.locks.request(this.#lock, steal ? { steal } : { signal: ends.signal }, hold).catch((error: unknown) => {
+    navigator.locks.request(this.lock, steal ? { steal } : { signal: ends.signal }, hold).catch((error: unknown) => {
       // It was released; or another tab has stolen it, and this one is a member again.
       if (this.#release !== release) return;
-      this.#budgets?.end();
-      this.#budgets = undefined;
+      this.budgets.end();
+      this.#seat = undefined;
       this.#release = undefined;
       if (error instanceof DOMException && error.name === "AbortError") {
-        this.#desks.standing.lost();
+        this.standing.lost();
         this.#sit(false);
-      } else this.#fail(error);
+        return;
+      }
+      const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
+      for (const { fail } of this.#asked.takeAll()) fail(why);
     });
   }
 
   /** The client id of the tab that has the seat. */
   async #seated(): Promise<string | undefined> {
     const { held = [] } = await navigator.locks.query();
-    return held.find(({ name }) => name === this.#lock)?.clientId;
+    return held.find(({ name }) => name === this.lock)?.clientId;
   }
 
   /** Answers this tab's own requests, now that it has the seat. */
@@ -210,7 +207,7 @@ export class Post {
 
   /** Answers a request of this tab. */
   #grant(key: string, request: Uint8Array): Uint8Array | undefined {
-    const answer = this.#budgets?.answer(key, request);
+    const answer = this.#seat && this.budgets.answer(key, request);
     if (answer) this.#tell({ version: VERSION, kind: "granted", key, record: answer.record });
     return answer?.grant;
   }
@@ -218,15 +215,15 @@ export class Post {
   /** Whether no other tab can have taken the seat since this tab last checked. */
   #isSure(): boolean {
     const now = performance.now();
-    const sure = !!this.#budgets && now - this.#sure < SURE;
+    const sure = !!this.#seat && now - this.#sure < SURE;
     if (sure) this.#sure = now;
     return sure;
   }
 
   async #isHeld(): Promise<boolean> {
-    if (!this.#budgets || this.#isSure()) return !!this.#budgets;
-    const budgets = this.#budgets;
-    if ((await this.#seated()) !== this.#client || budgets !== this.#budgets) return false;
+    if (!this.#seat || this.#isSure()) return !!this.#seat;
+    const seat = this.#seat;
+    if ((await this.#seated()) !== this.#client || seat !== this.#seat) return false;
     this.#sure = performance.now();
     return true;
   }
@@ -240,7 +237,7 @@ export class Post {
     if (version === VERSION) {
       this.#heard = performance.now();
       // A former holder's answer may arrive late.
-      if (policy && !this.#budgets) this.#policy = policy;
+      if (policy && !this.#seat) this.#policy = policy;
       if (record) this.#records.hear(key, record);
       else if (kind !== "answer") this.#records.change(kind === "left");
       if (kind === "new") {
@@ -262,7 +259,7 @@ export class Post {
     const answer = { version: VERSION, kind: "answer", tab, id, key, policy: this.#policy! } as const;
     try {
       if (version !== VERSION || !(body instanceof Uint8Array)) throw other(version);
-      const granted = this.#budgets?.answer(key, body);
+      const granted = this.#seat && this.budgets.answer(key, body);
       if (granted) this.#tell({ ...answer, body: granted.grant, record: granted.record });
     } catch (error) {
       this.#tell({ ...answer, why: error instanceof Error ? error.message : String(error) });
@@ -275,7 +272,7 @@ export class Post {
     const due = performance.now() + ms;
     this.#timer = timers.setTimeout(() => {
       this.#timer = undefined;
-      if (!this.#asked.size || this.#budgets || !this.#channel) return;
+      if (!this.#asked.size || this.#seat || !this.#channel) return;
       const now = performance.now();
       const silent = now - this.#heard;
       // If this tab was busy itself, it has not read its messages yet.
@@ -283,11 +280,6 @@ export class Post {
       else if (silent < PATIENCE) this.#watch(PATIENCE - silent + Math.random() * 100);
       else this.#sit(true);
     }, ms);
-  }
-
-  #fail(error: unknown): void {
-    const why = new TidegateError("AWAY", `Web Locks failed: ${String(error)}. Calls continue within the share of this tab`);
-    for (const { fail } of this.#asked.takeAll()) fail(why);
   }
 }
 

@@ -25,7 +25,6 @@ const EVERY = 10_000;
 const MOST = 1_000;
 
 export class Records implements Store {
-  readonly #name: string;
   readonly #told = new Map<string, Told>();
   /** Whether the last known holder has left, and so granted nothing since; `undefined` if none was heard. */
   #left: boolean | undefined;
@@ -34,9 +33,7 @@ export class Records implements Store {
   #isFirst = true;
   unstored: string | undefined;
 
-  constructor(name: string) {
-    this.#name = name;
-  }
+  constructor(private readonly name: string) {}
 
   /** The holder has granted calls; this is its record now. */
   hear(key: string, record: Uint8Array): void {
@@ -90,7 +87,7 @@ export class Records implements Store {
     const budgets: Stored["budgets"] = Object.fromEntries([...this.#told].map(([key, { at, record }]) => [key, [at, text(record)]]));
     this.#stored = performance.now();
     try {
-      localStorage.setItem(this.#name, JSON.stringify({ ended, budgets } satisfies Stored));
+      localStorage.setItem(this.name, JSON.stringify({ ended, budgets } satisfies Stored));
       this.unstored = undefined;
     } catch (error) {
       this.unstored = String(error);
@@ -101,7 +98,7 @@ export class Records implements Store {
   /** Stored data would say that nothing was granted after it. */
   #forget(): void {
     try {
-      localStorage.removeItem(this.#name);
+      localStorage.removeItem(this.name);
     } catch {
       // Workers have no such storage, and pages may lack it.
     }
@@ -112,7 +109,7 @@ export class Records implements Store {
     const told = new Map<string, Told>();
     let item: string | null;
     try {
-      item = localStorage.getItem(this.#name);
+      item = localStorage.getItem(this.name);
     } catch {
       return undefined;
     }

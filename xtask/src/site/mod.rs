@@ -6,7 +6,7 @@
 mod pages;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
@@ -16,7 +16,7 @@ use crate::progress::step;
 use crate::setup;
 use crate::test::package::PUBLISHED;
 use crate::workspace::{cargo, copy, empty, root};
-use crate::{links, page, release};
+use crate::{page, release};
 
 /// Builds the site and prints its place.
 pub fn run() -> Result<ExitCode> {
@@ -29,7 +29,7 @@ fn folder() -> PathBuf {
     root().join("target/site")
 }
 
-/// Builds the site and checks its links. An interrupted build leaves the previous site as it was.
+/// Builds the site and checks that its parts are where its pages link to them. An interrupted build leaves the previous site as it was.
 pub fn build() -> Result<()> {
     let work = empty(root().join("target/site-build"))?;
     let (staged, site) = (work.join("pages"), work.join("site"));
@@ -45,7 +45,6 @@ pub fn build() -> Result<()> {
     // Other commands document private items in the same folder.
     let rust = empty(root().join("target/doc"))?;
     step("cargo doc", documented())?;
-    complete(&rust)?;
     copy(&rust, &site.join("rust"))?;
 
     npm::install("tidegate")?;
@@ -58,7 +57,7 @@ pub fn build() -> Result<()> {
     page::build()?;
     copy(&page::dist(), &site.join("demo"))?;
 
-    links::in_site(&site)?;
+    pages::check(&site)?;
     _ = fs::remove_dir_all(folder());
     fs::rename(&site, folder()).with_context(|| folder().display().to_string())
 }
@@ -69,25 +68,4 @@ pub fn documented() -> Command {
     command.args(["--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings");
     PUBLISHED.iter().for_each(|name| _ = command.args(["--package", name]));
     command
-}
-
-/// Adds the overview that rustdoc's own pages link to. The documentation of `tracing`, which rustdoc copies for blanket
-/// implementations, gets a link that works outside that crate.
-fn complete(rust: &Path) -> Result<()> {
-    const RELATIVE: &str = "href=\"dispatcher#";
-    const ABSOLUTE: &str = "href=\"https://docs.rs/tracing/latest/tracing/dispatcher/index.html#";
-    const OVERVIEW: &str = "<!doctype html>\n<html lang=\"en\"><head><title>tidegate</title>\
-        <meta http-equiv=\"refresh\" content=\"0; url=../reference.html\"></head>\
-        <body><a href=\"../reference.html\">API reference</a></body></html>\n";
-    fs::write(rust.join("index.html"), OVERVIEW)?;
-    for folder in [rust.join("tidegate_tower"), rust.join("tidegate_tower/local")] {
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.is_file() {
-                let text = fs::read_to_string(&path)?;
-                fs::write(&path, text.replace(RELATIVE, ABSOLUTE))?;
-            }
-        }
-    }
-    Ok(())
 }

@@ -55,6 +55,14 @@ pub fn stage(folder: &Path, repository: Option<&str>) -> Result<()> {
     Ok(())
 }
 
+/// The parts that other tools render are where the pages link to them.
+pub fn check(site: &Path) -> Result<()> {
+    for place in links::Page::markdown(REFERENCE).links {
+        ensure!(site.join(&place).is_file(), "the site has no {place}");
+    }
+    Ok(())
+}
+
 /// A page without the lines that only show a badge, which another site serves.
 fn without_badges(page: &str) -> String {
     page.split_inclusive('\n').filter(|line| !line.starts_with("[![")).collect()

@@ -254,8 +254,14 @@ impl AdaptiveState {
     /// The first rejection ends slow start: from now on calls are paced.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
         let sent = open.interval(self.interval_end, now, self.round_trip());
+        // Of a burst, the server may have served only a part: halfway to that, on a logarithmic scale.
+        let served = Log::of(self.meter.calls(self.usual).max(1).into());
+        let rejected = match open.burst() {
+            Some(sent) if !self.hinted.knows() => (sent - served).max(Log::ZERO),
+            _ => Log::ZERO,
+        };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
-        self.interval = (sent + Log::of_ratio(7, 4)).min(SLOWEST);
+        self.interval = (sent + rejected.halved() + Log::of_ratio(7, 4)).min(SLOWEST);
         self.phase = Phase::Paced(Paced::new(self.interval));
     }
 

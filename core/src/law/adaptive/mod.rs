@@ -367,6 +367,10 @@ impl Law for Adaptive {
                 }
                 state.fresh_at = now;
                 state.release = state.release.max(state.fresh_at);
+                if attempt > 0 && state.suspects > 0 && !open.busy {
+                    // If this retry is served, the limit was the cause. Until then, another one says no more.
+                    state.release = state.release.max(now + round_trip);
+                }
                 if state.is_out() {
                     state.back_off(now, Span::ZERO, 0, rng);
                 }

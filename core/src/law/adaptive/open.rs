@@ -151,6 +151,11 @@ impl Open {
         Self { wide: 2, together: true, ..Self::new() }
     }
 
+    /// The number of calls so far, before the first full block.
+    pub(super) fn burst(&self) -> Option<Log> {
+        (self.measured == 0).then(|| Log::of(self.sends.max(1).into()))
+    }
+
     /// Whether no measured call was sent.
     pub(super) const fn is_new(&self) -> bool {
         self.sends == 0 && self.measured == 0

@@ -1,6 +1,5 @@
 //! The coordinator: whom it counts, how it divides leases, and which reports it believes.
 
-use tidegate::law::Fixed;
 use tidegate::shared::{
     Coordinator, GRANT_BYTES, Leases, Member, MessageError, REQUEST_BYTES, Source,
 };
@@ -305,48 +304,5 @@ fn a_level_counts_once_per_delay_of_its_reports() {
         carrier.ask(0);
         let told = carrier.desk.source().told;
         assert_eq!(told, Some(expected), "{before} ns before, after {news:?}");
-    }
-}
-
-#[test]
-fn a_coordinator_that_grows_in_time_answers_like_a_large_one() {
-    type Small = Coordinator<Leases<Fixed, 128>, 4>;
-    for seed in 0..20 {
-        let mut chance = Rng::new(seed);
-        let mut any = |most| chance.between(Span::ZERO, Span::from_nanos(most)).as_nanos();
-        let leases_of = || Controller::new(policy(per_second(500)), 7, at(BEGIN));
-        let mut large: Desk = Coordinator::new(Leases::new(leases_of()), at(BEGIN));
-        let mut small: Option<Small> = Some(Coordinator::new(Leases::new(leases_of()), at(BEGIN)));
-        let mut grown: Option<Desk> = None;
-        let (mut granted, mut now) = (Vec::new(), BEGIN);
-        for sequence in 1..400 {
-            now += any(200 * MILLIS);
-            // The first half has two members that report each lease at once.
-            let calm = sequence < 200;
-            let reports = if calm { granted.len() } else { any(1) as usize };
-            let report = (reports > 0).then(|| granted.pop()).flatten();
-            let request = Request {
-                member: any(if calm { 1 } else { 19 }),
-                sequence,
-                want: any(if calm { 1 } else { 64 }) as u16,
-                report: report.map(|permit| (permit, 0, 0, None)),
-                ..Request::default()
-            };
-            if small.as_ref().is_some_and(Small::is_crowded) {
-                assert!(!calm, "two members need little room");
-                grown = small.take().map(Coordinator::grown);
-            }
-            let (mut one, mut other) = ([0; GRANT_BYTES], [0; GRANT_BYTES]);
-            let length = large.answer(at(now), &request.bytes(), &mut one);
-            let same = match &mut small {
-                Some(desk) => Some(desk.answer(at(now), &request.bytes(), &mut other)),
-                None => {
-                    grown.as_mut().map(|desk| desk.answer(at(now), &request.bytes(), &mut other))
-                }
-            };
-            assert_eq!((Some(length), one), (same, other), "request {sequence} of run {seed}");
-            granted.extend(leases(&one).iter().map(|(permit, _)| *permit));
-        }
-        assert!(grown.is_some(), "run {seed} never needed more room");
     }
 }

@@ -7,6 +7,7 @@ mod layout;
 mod member;
 mod policies;
 mod rules;
+mod storage;
 mod tree;
 
 use tidegate::law::Fixed;

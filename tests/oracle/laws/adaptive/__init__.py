@@ -171,6 +171,8 @@ class Adaptive(Law):
                     self.see_rise(now)
             self.fresh_at = now
             self.release = max(self.release, self.fresh_at)
+            if attempt > 0 and self.suspects > 0 and not self.phase.busy:
+                self.release = max(self.release, within(now + self.round_trip()))
             if self.is_out():
                 self.back_off(now, 0, 0, chance)
         else:
@@ -463,7 +465,12 @@ class Adaptive(Law):
 
     def leave_open(self, now):
         sent = self.phase.interval(self.interval_end, now, self.round_trip())
-        self.apart = min(add(sent, logs.ratio(7, 4)), SLOWEST)
+        rejected = 0
+        if self.phase.measured == 0 and not self.hinted.knows():
+            # Of a burst, only a part may have been served.
+            served = self.meter.calls(self.usual)
+            rejected = max(0, log(max(1, self.phase.sends)) - log(max(1, served)))
+        self.apart = min(add(add(sent, rejected // 2), logs.ratio(7, 4)), SLOWEST)
         self.phase = Paced(self.apart)
 
     def flight(self):

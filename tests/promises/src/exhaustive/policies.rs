@@ -46,6 +46,7 @@ fn small(name: &'static str, made: Made, spans: [u64; 2], depth: u32) -> Small {
             .attempts(None),
         laws: [law],
         quotas: [made.quota],
+        bounds: [made.bounds],
         cuts_for_each_throttled: made.cuts_for_each_throttled,
         cooldown,
         spread: Ratio::HALF,

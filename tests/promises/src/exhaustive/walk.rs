@@ -120,7 +120,7 @@ impl State {
         }
         let again = world.waiting.drain(..).rfind(|call| (1..3).contains(&call.core.attempt()));
         self.again = again.or(self.again);
-        world.next_at_is_exact();
+        world.every_promise_holds();
         true
     }
 
