@@ -113,10 +113,10 @@ test("a stated limit is kept with or without a stated law", async () => {
 });
 
 test("a tolerance keeps the rate although one call in a hundred is rejected at random", () => {
-  const rate = (tolerance) => {
-    let [now, full, served, state] = [0, 0, 0, 1];
-    const gate = tidegate({ tolerance, seed: 1, now: () => now });
-    for (let call = 0; call < 5_000; call++) {
+  const rate = (tolerance, seed) => {
+    let [now, full, served, state] = [0, 0, 0, seed];
+    const gate = tidegate({ tolerance, seed, now: () => now });
+    for (let call = 0; call < 20_000; call++) {
       let permit;
       while (!(permit = gate.tryAcquire())) now += Math.max(gate.peek().wait, 0.01);
       state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -127,7 +127,8 @@ test("a tolerance keeps the rate although one call in a hundred is rejected at r
     }
     return (served / now) * 1_000;
   };
-  const [tolerant, not] = [0.125, 0].map(rate);
+  const median = (tolerance) => Array.from({ length: 11 }, (_, seed) => rate(tolerance, seed)).sort((a, b) => a - b)[5];
+  const [tolerant, not] = [0.125, 0].map(median);
   assert.ok(tolerant > 95 && not < 50, `${tolerant} and ${not} calls a second`);
 });
 
