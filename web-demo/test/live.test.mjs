@@ -81,7 +81,7 @@ test("with no gate the same workers are mostly throttled", async (t) => {
 
 test("the fleet of a running demo is shown with its law, processes and curve to the end", async (t) => {
   await browser(); // the laws do not wait for it
-  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "15");
+  const { url } = await live(t, "--compare", "none,adaptive", "--seconds", "30");
   const { page, trouble } = await open(t, url);
   for (const law of ["none", "adaptive"]) {
     await page.waitForFunction((law) => document.querySelector("#live .about").textContent.includes(`law ${law},`), law);
