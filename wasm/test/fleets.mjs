@@ -407,7 +407,8 @@ export const WORKERS = {
     about: "the process of the object is killed, and another continues from the stored state",
     options: { apart: true },
     stretches: [
-      { name: "before", short: 5, long: 30 },
+      // What isolates keep is what they were granted lately.
+      { name: "before", short: 12, long: 30 },
       { name: "without it", short: 10, long: 60, fault: (fleet) => fleet.killObject() },
       { name: "15 s from its return", short: 15, long: 15, fault: (fleet) => fleet.startObject() },
       { name: "then", short: 3, long: 30 },
