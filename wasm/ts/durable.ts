@@ -91,8 +91,8 @@ const LATEST = 9_500;
  * stored since the object woke up, and storage works again in the moment in which the object moves. If the storage
  * cannot be read, the object leases nothing, and each isolate continues within its share.
  *
- * A budget takes 0.2 MB of memory while it is awake, and at most 0.9 MB with a thousand members and four thousand calls in
- * flight. Cloudflare gives the objects of a class in one process 128 MB together.
+ * A budget takes 0.2 MB of memory while it is awake, and more with each member and each call in flight.
+ * Cloudflare gives the objects of a class in one process 128 MB together.
  */
 export class TidegateObject<Env = unknown> extends workers.DurableObject<Env> {
   #desk: Desk | undefined;
