@@ -55,5 +55,5 @@ fn hint(input: &mut Input<'_>) -> Hint {
     if tells(6) {
         hint = hint.and_concurrency();
     }
-    if tells(5) { hint.and_no_retry() } else { hint }
+    if tells(5) { hint.and_should_retry(false) } else { hint }
 }
