@@ -3,7 +3,6 @@
 mod checks;
 pub mod embedded;
 mod guides;
-mod host;
 mod no_panic;
 pub mod package;
 mod parts;
@@ -45,7 +44,7 @@ const PARTS: [Part; 19] = [
     part("guides", "follow each guide in an empty folder", guides::run, None),
     part("wasm", "the npm package in every supported runtime", wasm::run, None),
     part("web", "the page in a real browser", web::run, None),
-    part("host", "the tests of every crate on this machine", host::run, Some(host::quick)),
+    part("host", "the tests of every crate on this machine", parts::host, Some(parts::quick_host)),
     part(
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",

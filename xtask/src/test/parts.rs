@@ -5,11 +5,30 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use crate::programs;
 use crate::progress::{self, step};
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::cargo;
 use crate::{links, site};
+
+/// The tests of every crate, with all features.
+pub fn host(tally: &mut Tally) {
+    // First, because other parts wait for them.
+    tally.verdict("the programs", programs::build);
+    let mut tests = cargo("test");
+    tests.arg("--all-features");
+    tally.tests("every crate", tests);
+}
+
+/// The tests of core, the crate for embassy, and xtask.
+pub fn quick_host(tally: &mut Tally) {
+    let mut tests = cargo("test");
+    tests.args(["--package", "tidegate", "--package", "tidegate-embassy", "--package", "xtask"]);
+    tests.args(["--features", "tidegate/keyed,tidegate/rand_core,tidegate/shared"]);
+    tests.args(["--features", "tidegate-embassy/sleep,tidegate-embassy/stats"]);
+    tally.tests("core, embassy and xtask", tests);
+}
 
 /// The documentation builds without warnings, and has no dead links.
 pub fn docs(tally: &mut Tally) {

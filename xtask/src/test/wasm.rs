@@ -12,7 +12,7 @@ use crate::bench::programs::{PROVIDERS, providers_folder};
 use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
-use crate::tally::{Outcome, Tally};
+use crate::tally::Tally;
 use crate::workspace::{copy, empty, root};
 use crate::{npm, programs};
 
@@ -33,8 +33,7 @@ pub fn run(tally: &mut Tally) {
         tally.verdict("a worker in Rust", worker);
         let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
         let files = files.into_iter().flatten().filter(|name| !ALONE.contains(&&**name));
-        let run = |name: &str| Outcome::command(name, node(name));
-        tally.at_once(LANES, files.map(|name| (name, run)).collect());
+        tally.at_once(LANES, files.collect(), node);
     }
     // A short run of the bench with limits of real providers.
     tally.verdict("install, providers", || npm::install(PROVIDERS));
