@@ -18,7 +18,7 @@ const PAIR: u64 = 200;
 /// Below the folder of its build.
 const PROGRAM: &str = "release/tidegate-cost";
 
-pub fn run(json: bool) -> Result<()> {
+pub fn run() -> Result<()> {
     setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
@@ -38,10 +38,6 @@ pub fn run(json: bool) -> Result<()> {
         named.map_or(0, |(_, row)| row.figure)
     };
     let counted = boards::count()?;
-    if json {
-        println!("{}", table::json(rows.iter().chain(&counted.instructions), "instructions"));
-        return Ok(());
-    }
     publish("cost.md", &(page(&rows, of, &compiler) + &boards::section(&counted)))
 }
 

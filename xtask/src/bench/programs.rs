@@ -16,35 +16,31 @@ use crate::workspace::{cargo, root};
 use crate::{npm, page, programs, setup};
 
 /// Runs a program that writes its figures to the file that it is given, and publishes them.
-fn report(name: &str, label: &str, mut bench: Command, json: bool) -> Result<()> {
+fn report(name: &str, label: &str, mut bench: Command) -> Result<()> {
     let file = root().join("target").join(name);
-    bench.arg(&file).args(json.then_some("--json"));
+    bench.arg(&file);
     step(label, bench)?;
     let figures = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    if !json {
-        return publish(name, &figures);
-    }
-    print!("{figures}");
-    Ok(())
+    publish(name, &figures)
 }
 
 /// The page in a real browser: size, loading, frame times.
-pub fn page(json: bool) -> Result<()> {
+pub fn page() -> Result<()> {
     page::build()?;
     setup::need(&["chromium"])?;
     let mut bench = web::program();
     bench.arg("bench.mjs");
-    report("page.md", "bench.mjs", bench, json)
+    report("page.md", "bench.mjs", bench)
 }
 
 /// tidegate-tower beside other limiters and retries.
-pub fn tower(json: bool) -> Result<()> {
+pub fn tower() -> Result<()> {
     let target = root().join("target");
     let mut build = cargo("build");
     build.args(["--release", "--package", "tidegate-tower-bench", "--target-dir"]).arg(&target);
     step("building tools/bench/tower", build)?;
     let bench = Command::new(target.join("release/tidegate-tower-bench"));
-    report("tower.md", "ten servers, four clients, about four minutes", bench, json)
+    report("tower.md", "ten servers, four clients, about four minutes", bench)
 }
 
 /// The kinds of fleets that share one budget.
@@ -72,7 +68,7 @@ pub fn shared(fleet: Option<Fleet>) -> Result<()> {
         let mut table = Command::new("node");
         table.arg("fleet-table.mjs").arg(kind).current_dir(npm::folder().join("test"));
         programs::tell(&mut table);
-        report(&format!("shared-{kind}.md"), &format!("{kind}, {time}"), table, false)?;
+        report(&format!("shared-{kind}.md"), &format!("{kind}, {time}"), table)?;
     }
     Ok(())
 }
@@ -101,24 +97,16 @@ pub fn providers_folder() -> PathBuf {
 /// `adaptive` first, then its peers.
 const LAWS: &str = "adaptive,aimd,heroku-proportional,aws-cubic,backoff,none,oracle";
 
-/// Laws in random worlds, in the simulator. Messages go to stderr: stdout is for the rows or the tables.
-pub fn worlds(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
+/// Laws in random worlds, in the simulator. Messages go to stderr: stdout is for the tables.
+pub fn worlds(seed: u64) -> Result<()> {
     const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
     let mut build = cargo("build");
     build.args(PROGRAM);
     step("building tidegate-sim", build)?;
+    eprintln!("worlds.md and worlds.svg go to tests/golden");
     // `exec` through `cargo run`, so that signals and the exit status are the program's own.
     let mut program = cargo("run");
-    program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
-    program.args(["--", "worlds", "--law", LAWS, "--seed", &seed.to_string()]);
-    if let Some(worlds) = worlds {
-        program.args(["--worlds", &worlds.to_string()]);
-    }
-    if json {
-        program.arg("--json");
-    } else if worlds.is_none() {
-        program.arg("--out").arg(root().join("tests/golden"));
-        eprintln!("worlds.md and worlds.svg go to tests/golden");
-    }
+    program.arg("--quiet").args(PROGRAM).args(["--", "worlds", "--law", LAWS]);
+    program.args(["--seed", &seed.to_string(), "--out", "tests/golden"]);
     Err(program.exec()).context("cannot start tidegate-sim")
 }

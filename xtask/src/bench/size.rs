@@ -78,13 +78,8 @@ struct Weights {
     compiler: String,
 }
 
-pub fn run(json: bool) -> Result<()> {
-    let weights = weigh()?;
-    if json {
-        println!("{}", table::json(weights.rows(), "bytes"));
-        return Ok(());
-    }
-    publish(PAGE, &weights.page())
+pub fn run() -> Result<()> {
+    publish(PAGE, &weigh()?.page())
 }
 
 pub fn compare() -> Result<()> {

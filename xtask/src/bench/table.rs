@@ -1,4 +1,4 @@
-//! Figures by subject and machine, as a table and for scripts.
+//! Figures by subject and machine, as a table.
 
 use std::fmt::Write;
 
@@ -8,15 +8,6 @@ pub struct Row {
     pub what: String,
     pub target: String,
     pub figure: u64,
-}
-
-/// The rows as JSON; `unit` names the figure. Our names are plain words, which JSON and Rust quote
-/// alike.
-pub fn json<'a>(rows: impl IntoIterator<Item = &'a Row>, unit: &str) -> String {
-    let rows = rows.into_iter().map(|Row { what, target, figure }| {
-        format!("{{\"what\":{what:?},\"target\":{target:?},{unit:?}:{figure}}}")
-    });
-    format!("[{}]", rows.collect::<Vec<_>>().join(",\n"))
 }
 
 /// The figure of a subject on a machine.
