@@ -51,12 +51,12 @@ impl Outcome {
     /// `cargo test`: as many checks as tests. If it fails without a failed test, for example because it does not
     /// build, that counts as one failure, as does a run without tests.
     fn tests(label: &str, command: Command) -> Self {
-        let ended = match progress::run(label, command, None) {
+        let ended = match progress::run(label, command, Duration::MAX) {
             Ok(ended) => ended,
             Err(error) => return Self::one(Err(error)),
         };
         let (passed, failed) = count(&ended.output);
-        match (ended.success(), passed, failed) {
+        match (ended.success, passed, failed) {
             (true, 0, 0) => Self::one(Err(anyhow!("there are no tests"))),
             (true, ..) => Self { passed, failed, ..Self::default() },
             _ => Self {

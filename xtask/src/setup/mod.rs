@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::progress::brief;
+use crate::progress;
 use crate::workspace::{self, cargo, installed, on_path, root};
 use How::{Install, Rustup, Solver, Unpack};
 use rustup::TARGETS;
@@ -55,8 +55,8 @@ const STEPS: [Step; 16] = [
     step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
-    step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
-    step(solver::NAME, "proves the lemmas", Solver, &["z3"]),
+    step("python", "runs the oracle that writes the vectors", Install(PYTHON[0]), PYTHON[1]),
+    step("solver", "proves the lemmas", Solver, &["z3"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
@@ -65,6 +65,7 @@ const NEEDED: usize = 9;
 const QEMU: [Names; 2] =
     [&["qemu-system-arm", "qemu-system-misc"], &["qemu-system-arm", "qemu-system-riscv32"]];
 const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
+const PYTHON: [Names; 2] = [&["python3", "python3-pip"], &["python3", "pip3"]];
 const REDIS: Names = &["redis-server"];
 const CHROMIUM: Names = &["chromium"];
 
@@ -87,7 +88,7 @@ impl Step {
             Unpack(packages) => {
                 format!("apt-get download {}, unpacked below target", packages.join(" "))
             }
-            Solver => "python3 -m venv, and pip install z3-solver".into(),
+            Solver => "pip install z3-solver, below target".into(),
         }
     }
 
@@ -153,7 +154,7 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
             (true, _) => eprintln!("  there {}", step.name),
             (false, Ok(())) => (),
             (false, Err(error)) => {
-                eprintln!("xtask: {error:#}.");
+                eprintln!("xtask: {error:#}");
                 result = ExitCode::FAILURE;
             }
         }
@@ -185,7 +186,7 @@ fn apt_get(args: &[&str]) -> Result<()> {
     let mut command = Command::new(if is_root { "env" } else { "sudo" });
     command.args((!is_root).then_some(["-n", "env"]).into_iter().flatten());
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
-    brief(&format!("apt-get {}", args[0]), command, None)
+    progress::step(&format!("apt-get {}", args[0]), command).map(drop)
 }
 
 /// Programs from crates.io, their versions, and how long they build on two cores.
@@ -215,7 +216,7 @@ pub fn tool(name: &str) -> Result<Command> {
         // Without optimisation: building takes longer than running.
         install.args([name, "--version", version, "--debug", "--locked", "--root"]);
         install.arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "0");
-        brief(&how, install, None)?;
+        progress::step(&how, install)?;
     }
     let mut command = Command::new(program);
     // The program calls the cargo that runs this task.

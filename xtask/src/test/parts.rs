@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use crate::programs;
-use crate::progress::{self, step};
+use crate::progress::{step, step_within};
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::cargo;
@@ -55,7 +55,7 @@ pub fn advisories(tally: &mut Tally) {
 fn database() -> Result<Command> {
     let mut fetch = setup::tool("cargo-deny")?;
     fetch.args(["fetch", "db"]);
-    progress::brief("cargo deny fetch", fetch, Some(Duration::from_secs(60)))?;
+    step_within(Duration::from_secs(60), "cargo deny fetch", fetch)?;
     setup::tool("cargo-deny")
 }
 
