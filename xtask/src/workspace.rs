@@ -95,19 +95,15 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// Whether a file is newer than all of these.
 pub fn is_newer(made: &Path, sources: &[&str]) -> bool {
-    let Some(made) = changed(made) else { return false };
+    let Some(made) = newest(made) else { return false };
     sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
 }
 
-/// When a file was changed; `None` if it is not there.
-pub fn changed(path: &Path) -> Option<SystemTime> {
-    path.metadata().and_then(|data| data.modified()).ok()
-}
-
-/// When a file, or the last of those in a folder, was changed.
+/// When a file, or the last of those in a folder, was changed; `None` if it is not there.
 fn newest(path: &Path) -> Option<SystemTime> {
+    let changed = path.metadata().and_then(|data| data.modified()).ok();
     let inside = fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
+    inside.map(|entry| newest(&entry.path())).fold(changed, Option::max)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
 use crate::tally::Tally;
-use crate::workspace::{copy, empty, root};
+use crate::workspace::root;
 use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
@@ -52,13 +52,12 @@ pub fn alone(tally: &mut Tally) {
     }
 }
 
-/// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
+/// The package as published: its source map, types, licences and size.
 pub fn package(tally: &mut Tally) {
     let ready =
         tally.verdict("build, pack and install", || npm::package().and_then(|()| install()));
     if ready.is_some() {
         tally.check("package", node("package"));
-        tally.verdict("reproducible build", repeat);
     }
 }
 
@@ -82,18 +81,6 @@ fn node(name: &str) -> Command {
     let mut command = node_test(&folder(), name, &["--test-force-exit"]);
     command.env("TIDEGATE_WORKER", npm::out().join("worker/tidegate_tower_worker_bg"));
     command
-}
-
-/// Builds the package again from scratch in another folder, and compares the files.
-fn repeat() -> Result<()> {
-    let _dist = npm::DIST.lock();
-    let before = empty(root().join("target/npm-before"))?;
-    let dist = npm::folder().join("dist");
-    copy(&dist, &before.join("dist"))?;
-    npm::build(&empty(root().join("target/npm-again"))?)?;
-    let mut compare = Command::new("diff");
-    compare.args(["--recursive", "--brief"]).args([before.join("dist"), dist]);
-    step("comparing the builds", compare).map(drop)
 }
 
 /// The package as it is published. A guide has its own copy.
