@@ -5,30 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::programs;
 use crate::progress::{step, step_within};
 use crate::setup;
 use crate::site;
 use crate::tally::Tally;
 use crate::workspace::cargo;
-
-/// The tests of every crate, with all features.
-pub fn host(tally: &mut Tally) {
-    // First, because other parts wait for them.
-    tally.verdict("the programs", programs::build);
-    let mut tests = cargo("test");
-    tests.arg("--all-features");
-    tally.tests("every crate", tests);
-}
-
-/// The tests of core, the crate for embassy, and xtask.
-pub fn quick_host(tally: &mut Tally) {
-    let mut tests = cargo("test");
-    tests.args(["--package", "tidegate", "--package", "tidegate-embassy", "--package", "xtask"]);
-    tests.args(["--features", "tidegate/keyed,tidegate/rand_core,tidegate/shared"]);
-    tests.args(["--features", "tidegate-embassy/sleep,tidegate-embassy/stats"]);
-    tally.tests("core, embassy and xtask", tests);
-}
 
 /// The documentation of the crates builds without warnings.
 pub fn docs(tally: &mut Tally) {
