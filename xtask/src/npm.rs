@@ -58,13 +58,6 @@ pub fn folder() -> PathBuf {
     root().join("wasm")
 }
 
-/// The package that names the programs from npm that xtask runs.
-pub const TOOLS: &str = "tidegate-xtask";
-
-pub fn tools() -> PathBuf {
-    root().join("xtask/npm")
-}
-
 pub fn out() -> PathBuf {
     root().join("target/npm")
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::npm;
+use crate::progress::step;
 use crate::site;
 use crate::tally::Tally;
 use crate::test::package::PUBLISHED;
@@ -130,8 +131,7 @@ fn named(_: &str) -> Result<()> {
 fn clean(_: &str) -> Result<()> {
     let mut git = Command::new("git");
     git.args(["status", "--porcelain"]).current_dir(root());
-    let output = git.output().context("cannot start git")?;
-    let changed = String::from_utf8_lossy(&output.stdout);
+    let changed = step("git status", git)?;
     ensure!(changed.is_empty(), "there are uncommitted changes:\n{changed}");
     Ok(())
 }
@@ -157,14 +157,4 @@ fn npm_publish(folder: &Path, version: &str) -> Command {
     command.args(["publish", "--dry-run", "--access", "public"]);
     command.arg(tarball(folder, version)).current_dir(folder);
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn everything_has_one_version() {
-        same(&version().unwrap()).unwrap();
-    }
 }

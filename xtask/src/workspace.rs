@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::SystemTime;
 use std::{env, fs};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::progress::step;
@@ -14,18 +14,6 @@ use crate::setup::aside;
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
-}
-
-/// Every file that git tracks, and every new file that it does not ignore.
-pub fn files() -> Result<Vec<String>> {
-    let mut list = Command::new("git");
-    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = list.current_dir(root()).output().context("cannot start git")?;
-    if !output.status.success() {
-        bail!("git cannot list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let names = String::from_utf8_lossy(&output.stdout);
-    Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
 pub fn metadata() -> Result<Value> {

@@ -39,7 +39,8 @@ pub enum Bench {
     /// Run it on an idle machine.
     Shared {
         /// Measure only this fleet
-        fleet: Option<programs::Fleet>,
+        #[arg(value_parser = programs::fleets())]
+        fleet: Option<String>,
     },
     /// Measure the flash and state of firmware images on three targets
     Size,
@@ -61,7 +62,7 @@ pub fn run(bench: Bench) -> Result<ExitCode> {
         Bench::Demo => demo::run()?,
         Bench::Page => programs::page()?,
         Bench::Providers { args } => programs::providers(args)?,
-        Bench::Shared { fleet } => programs::shared(fleet)?,
+        Bench::Shared { fleet } => programs::shared(fleet.as_deref())?,
         Bench::Size => size::run()?,
         Bench::Tower => programs::tower()?,
         Bench::Worlds { seed } => programs::worlds(seed)?,

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 
 use super::publish;
 use crate::progress::step;
@@ -43,28 +42,24 @@ pub fn tower() -> Result<()> {
     report("tower.md", "ten servers, four clients, about four minutes", bench)
 }
 
-/// The kinds of fleets that share one budget.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Fleet {
-    /// Edge workers, by a Durable Object
-    Workerd,
-    /// Node processes, by a Redis server
-    Redis,
-    /// Processes of Node and in Rust by a socket, and tabs of a browser
-    Local,
+/// The kinds of fleets that share one budget, how long each is measured, and what it needs: edge workers with a
+/// Durable Object, Node processes with a Redis server, and processes of one machine and tabs of a browser.
+const FLEETS: [(&str, &str, &[&str]); 3] = [
+    ("workerd", "a quarter of an hour", &[]),
+    ("redis", "twelve minutes", &["redis"]),
+    ("local", "twenty minutes", &["chromium"]),
+];
+
+pub fn fleets() -> [&'static str; 3] {
+    FLEETS.map(|(kind, ..)| kind)
 }
 
-pub fn shared(fleet: Option<Fleet>) -> Result<()> {
+pub fn shared(fleet: Option<&str>) -> Result<()> {
     npm::package()?;
     wasm::install()?;
     programs::build()?;
-    for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
-        let (kind, time, needs) = match fleet {
-            Fleet::Workerd => ("workerd", "a quarter of an hour", None),
-            Fleet::Redis => ("redis", "twelve minutes", Some("redis")),
-            Fleet::Local => ("local", "twenty minutes", Some("chromium")),
-        };
-        setup::need(needs.as_slice())?;
+    for (kind, time, needs) in FLEETS.iter().filter(|it| fleet.is_none_or(|one| one == it.0)) {
+        setup::need(needs)?;
         let mut table = Command::new("node");
         table.arg("fleet-table.mjs").arg(kind).current_dir(npm::folder().join("test"));
         programs::tell(&mut table);

@@ -10,18 +10,14 @@ pub struct Row {
     pub figure: u64,
 }
 
-/// The figure of a subject on a machine.
-fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
-    rows.iter().find(|row| row.what == what && row.target == target).map(|row| row.figure)
-}
-
 /// A table with a line for each subject of the first target, and a column for each target.
 pub fn table(page: &mut String, head: &str, targets: &[&str], rows: &[Row]) {
     _ = writeln!(page, "| {head} | {} |", targets.join(" | "));
     _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
     for Row { what, .. } in rows.iter().filter(|row| row.target == targets[0]) {
-        let cells = targets.iter().map(|target| figure(rows, what, target));
-        let cells = cells.map(|figure| figure.map_or("-".into(), thousands));
+        let of = |target: &&str| rows.iter().find(|row| row.what == *what && row.target == *target);
+        let cells = targets.iter().map(of);
+        let cells = cells.map(|row| row.map_or("-".into(), |row| thousands(row.figure)));
         _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
 }

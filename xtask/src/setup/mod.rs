@@ -4,7 +4,6 @@ pub mod aside;
 pub mod pip;
 pub mod rustup;
 
-use std::env;
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use crate::progress;
-use crate::workspace::{self, cargo, installed, on_path, root};
+use crate::workspace::{self, cargo, on_path, root};
 use How::{Install, Pip, Rustup, Unpack};
 use rustup::TARGETS;
 
@@ -161,13 +160,6 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
         }
     }
     Ok(result)
-}
-
-/// Names the browser to a test in Node, unless the user does.
-pub fn browser(test: &mut Command) {
-    if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
-        test.env("CHROMIUM", path);
-    }
 }
 
 /// Installs Debian packages without removing any. The error gives the reason.

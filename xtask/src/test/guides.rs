@@ -244,7 +244,8 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     const NORMAL: &str = "sed -E 's/[0-9]+/0/g; s/[[:space:]]+/ /g'";
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
-        let line = quoted(line);
+        // Between single quotes of a shell.
+        let line = line.replace('\'', "'\\''");
         let normal = format!("\"$(printf %s '{line}' | {NORMAL})\"");
         let found = format!("{NORMAL} \"$OUTPUT-{number}\" | grep -qF -e {normal}");
         _ = if goes_on {
@@ -254,11 +255,6 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
         };
     }
     script
-}
-
-/// A text between single quotes of a shell.
-fn quoted(text: &str) -> String {
-    text.replace('\'', "'\\''")
 }
 
 #[cfg(test)]

@@ -35,20 +35,17 @@ fn database() -> Result<Command> {
     setup::tool("cargo-deny")
 }
 
-/// What no command says: floats in core.
+/// No float is in core. Core's lints forbid their types and arithmetic with them. Here clippy lists the literals whose
+/// type nothing states.
 pub fn lint(tally: &mut Tally) {
-    tally.verdict("no float in core", floats);
-}
-
-/// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
-/// states.
-fn floats() -> Result<()> {
-    let mut command = cargo("clippy");
-    command.args(["--package", "tidegate", "--all-features", "--"]);
-    command.args(["-W", "clippy::default_numeric_fallback"]);
-    let output = step("clippy, floats", command)?;
-    let floats = output.split("\n\n").filter(|warning| warning.contains("_f64`"));
-    let floats: Vec<&str> = floats.collect();
-    ensure!(floats.is_empty(), "{}", floats.join("\n\n"));
-    Ok(())
+    tally.verdict("no float in core", || {
+        let mut command = cargo("clippy");
+        command.args(["--package", "tidegate", "--all-features", "--"]);
+        command.args(["-W", "clippy::default_numeric_fallback"]);
+        let output = step("clippy, floats", command)?;
+        let warnings = output.split("\n\n");
+        let floats: Vec<&str> = warnings.filter(|it| it.contains("_f64`")).collect();
+        ensure!(floats.is_empty(), "{}", floats.join("\n\n"));
+        Ok(())
+    });
 }
