@@ -55,7 +55,7 @@ const STEPS: [Step; 16] = [
     step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
-    step("python", "runs the oracle that writes the vectors", Install(PYTHON[0]), PYTHON[1]),
+    step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
     step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
@@ -65,7 +65,6 @@ const NEEDED: usize = 9;
 const QEMU: [Names; 2] =
     [&["qemu-system-arm", "qemu-system-misc"], &["qemu-system-arm", "qemu-system-riscv32"]];
 const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
-const PYTHON: [Names; 2] = [&["python3", "python3-pip"], &["python3", "pip3"]];
 const REDIS: Names = &["redis-server"];
 const CHROMIUM: Names = &["chromium"];
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::progress::step;
-use crate::workspace::root;
+use crate::workspace::{on_path, root};
 
 /// Whether the required versions are installed.
 pub fn is_there() -> bool {
@@ -17,6 +17,10 @@ pub fn is_there() -> bool {
 }
 
 pub fn bring() -> Result<()> {
+    // Debian's Python lacks it.
+    if !on_path("pip3") {
+        super::install(&["python3-pip"])?;
+    }
     let mut install = Command::new("python3");
     install.args(["-m", "pip", "install", "--quiet", "--upgrade", "--requirement"]);
     install.arg(required()).arg("--target").arg(root().join("target/pip"));

@@ -11,16 +11,10 @@ use crate::{npm, setup};
 
 const TABLE: &str = include_str!("checks.txt");
 
-#[derive(PartialEq)]
-enum Suite {
-    Full,
-    Short,
-    Both,
-}
-
 struct Check {
     part: &'static str,
-    suite: Suite,
+    in_short_suite: bool,
+    in_full_part: bool,
     kind: &'static str,
     name: &'static str,
     needs: Vec<&'static str>,
@@ -33,11 +27,8 @@ fn checks() -> impl Iterator<Item = Check> {
         let part = cells.next()?;
         Some(Check {
             part: part.trim_end_matches(['*', '!']),
-            suite: match part.chars().last()? {
-                '*' => Suite::Both,
-                '!' => Suite::Short,
-                _ => Suite::Full,
-            },
+            in_short_suite: part.ends_with(['*', '!']),
+            in_full_part: !part.ends_with('!'),
             kind: cells.next()?,
             name: cells.next()?,
             needs: cells.next()?.split_whitespace().collect(),
@@ -48,14 +39,16 @@ fn checks() -> impl Iterator<Item = Check> {
 
 /// Whether the short suite has checks of a part.
 pub fn are_in_short_suite(part: &str) -> bool {
-    checks().any(|check| check.part == part && check.suite != Suite::Full)
+    checks().any(|check| check.part == part && check.in_short_suite)
 }
 
 /// Runs the checks of a part, or those that the short suite has of it.
 pub fn run(part: &str, short: bool, tally: &mut Tally) {
-    let other = if short { Suite::Full } else { Suite::Short };
-    for check in checks().filter(|check| check.part == part && check.suite != other) {
-        check.run(tally);
+    for check in checks().filter(|check| check.part == part) {
+        let is_wanted = if short { check.in_short_suite } else { check.in_full_part };
+        if is_wanted {
+            check.run(tally);
+        }
     }
 }
 
