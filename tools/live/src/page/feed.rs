@@ -21,9 +21,7 @@ const EVERY: Duration = Duration::from_millis(200);
 /// The state of the demo, as the page reads it.
 #[derive(Serialize)]
 pub struct Moment<'a> {
-    /// The API, if one is running.
     api: Option<ApiAt>,
-    /// The fleet's run, if there is a fleet.
     run: Option<Run<'a>>,
     /// Seconds since this API started.
     now: f64,
@@ -114,7 +112,6 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Replaces the latest state.
     pub fn tell(&self, moment: &Moment<'_>) {
         if let Ok(text) = serde_json::to_string(moment) {
             self.latest.send_replace(Some(text.into()));

@@ -69,12 +69,10 @@ impl Page {
         Ok(Some(Page { address, feed, task }))
     }
 
-    /// The address of the page that shows the demo.
     pub fn url(&self) -> String {
         format!("http://{}/live.html", self.address)
     }
 
-    /// The feed that updates the page.
     pub fn feed(&self) -> Feed {
         self.feed.clone()
     }
