@@ -4,7 +4,7 @@
 
 mod feed;
 
-pub use feed::{Feed, Moment};
+pub use feed::{Feed, of_api};
 
 use crate::loopback::is_loopback;
 use crate::options::PageOptions;
