@@ -131,6 +131,19 @@ test("a process that does not answer loses the seat, and grants nothing when it 
   assert.ok(one.budget("api"));
 });
 
+test("files that are deleted give nobody the burst again", async (t) => {
+  // The next holder is the former one, or another.
+  for (const all of [false, true]) for (const next of [0, 1]) {
+    const { folder, gate } = place(t);
+    const gates = Array.from({ length: 3 }, () => gate({ law: "fixed", requests: { limit: 1, per: 3_600_000 } }));
+    for (const [i, key] of ["one", "two", "api"].entries()) await gates[i].run(() => 1, { key });
+    if (all) fs.rmSync(folder, { recursive: true });
+    else for (const file of fs.readdirSync(folder)) fs.rmSync(path.join(folder, file));
+    await assert.rejects(gates[next].run(() => 1, { ...KEY, deadline: 1_000 }), { code: "DEADLINE_EXCEEDED" }, `${all}, ${next}`);
+    assert.ok(gates[next].budget("api"));
+  }
+});
+
 test("a holder that ends while twenty keys ask causes no warning", async (t) => {
   const { socket, gate } = place(t);
   const holder = net.createServer((member) => {

@@ -48,15 +48,17 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// Continues from the record of the key. Without one, calls may be leased that are unknown, unless this process is
-    /// the `first` that holds the budgets.
-    pub(super) fn open(place: &Place, key: &[u8], first: bool) -> Self {
+    /// Continues from the record of the key. Without one, another process may have leased calls until this long ago, or
+    /// none if there was none.
+    pub(super) fn open(place: &Place, key: &[u8], another: Option<Duration>) -> Self {
         let (clock, file) = (Tokio::default(), RecordFile::new(place, key));
         let (policy, now) = (lock(&place.standing).policy, now(clock));
         let desk = match file.read() {
             Some((record, away)) => resumed(policy, &record, span(away), now),
-            None if first => fresh(policy, now),
-            None => fresh(policy, now).in_place_of_another(now, Span::ZERO),
+            None => another.map_or_else(
+                || fresh(policy, now),
+                |ago| fresh(policy, now).in_place_of_another(now, span(ago)),
+            ),
         };
         let mut desk = desk.heartbeat(span(place.heartbeat));
         desk.source_mut().set_expiry(span(place.expiry));

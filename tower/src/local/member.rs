@@ -41,6 +41,8 @@ pub(crate) struct Leased {
     /// Wakes the latest courier early. `None` if it has ended.
     bell: Option<Arc<Notify>>,
     pub(super) trouble: Option<LocalError>,
+    /// Why a request has failed that had been given up.
+    late: Option<LocalError>,
     /// Whether it has sent its last request. It sends no more requests, except for calls that still wait.
     left: bool,
 }
@@ -59,6 +61,7 @@ impl Leased {
             armed: Instant::MAX,
             bell: None,
             trouble: None,
+            late: None,
             left: false,
         }
     }
@@ -110,7 +113,8 @@ impl Leased {
             if let Some(length) = self.member.request(now, waiting, &mut room) {
                 return Some(room[..length].to_vec());
             }
-            self.trouble = Some(LocalError::new("no answer arrived in time"));
+            let unknown = || LocalError::new("no answer arrived in time");
+            self.trouble = Some(self.late.take().unwrap_or_else(unknown));
         }
         None
     }
@@ -227,8 +231,8 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
                     let (leased, waiting) = self.member(desk)?;
                     if let Some((number, answer)) = heard.take() {
                         match leased.hear(now, waiting, answer) {
-                            Ok(trouble) => leased.trouble = trouble,
-                            Err(_) if number != latest => {} // that request was given up
+                            Ok(trouble) => (leased.trouble, leased.late) = (trouble, None),
+                            Err(why) if number != latest => leased.late = Some(why),
                             Err(trouble) => {
                                 leased.member.miss(now);
                                 leased.trouble = Some(trouble);

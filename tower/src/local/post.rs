@@ -30,8 +30,8 @@ pub(super) type Answer = Result<(Vec<u8>, Option<LocalError>), LocalError>;
 pub(crate) struct Post {
     pub(super) place: Arc<Place>,
     way: Mutex<Option<Way>>,
-    /// Only one task searches at a time.
-    search: tokio::sync::Mutex<()>,
+    /// Only one task searches at a time. Whether there was a holder: its files may have been deleted since.
+    search: tokio::sync::Mutex<bool>,
 }
 
 impl Post {
@@ -116,12 +116,13 @@ impl Post {
     /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.
     pub(super) async fn find(&self, silent: Number) -> Result<Way, LocalError> {
         lock(&self.place.standing).ask();
-        let _search = self.search.lock().await;
+        let mut had_holder = self.search.lock().await;
         for _ in 0..TRIES {
             if let Some(way) = self.open() {
                 return Ok(way);
             }
-            let found = self.look(silent).await?;
+            let found = self.look(silent, *had_holder).await?;
+            *had_holder |= found.is_some();
             *lock(&self.way) = found;
         }
         self.open().ok_or_else(|| {
@@ -131,7 +132,7 @@ impl Post {
     }
 
     /// `None` if another process was faster.
-    async fn look(&self, silent: Number) -> Result<Option<Way>, LocalError> {
+    async fn look(&self, silent: Number, had_holder: bool) -> Result<Option<Way>, LocalError> {
         let place = &self.place;
         system::own_folder(&place.folder).map_err(|error| {
             let folder = place.folder.display();
@@ -153,7 +154,8 @@ impl Post {
                 }
             }
         }
-        let taken = Seat::take(place, found).map_err(|error| {
+        let is_first = found.is_none() && !had_holder;
+        let taken = Seat::take(place, found, is_first).map_err(|error| {
             LocalError::unusable(format_args!("the socket {path} cannot be made"), &error)
         })?;
         Ok(taken.map(Way::Seat))

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::mem::take;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::task::JoinSet;
@@ -30,8 +30,8 @@ const MOST: usize = 256;
 pub(super) struct Seat {
     place: Arc<Place>,
     number: Number,
-    /// Whether there was no holder before.
-    first: bool,
+    /// When this process took it, if there was a holder before. That one may have leased calls until then.
+    after: Option<Instant>,
     budgets: Mutex<HashMap<Box<[u8]>, Budget>>,
     /// The task that answers other processes. None once the seat is left or lost.
     task: Mutex<JoinSet<()>>,
@@ -39,14 +39,18 @@ pub(super) struct Seat {
 
 impl Seat {
     /// Takes the seat from `found`, the inode of a socket whose process does not answer, or `None`
-    /// if there is no socket. `None` if another process was faster.
-    pub(super) fn take(place: &Arc<Place>, found: Number) -> io::Result<Option<Arc<Self>>> {
+    /// if there is no socket. `is_first`: whether there was no holder before. `None` if another process was faster.
+    pub(super) fn take(
+        place: &Arc<Place>,
+        found: Number,
+        is_first: bool,
+    ) -> io::Result<Option<Arc<Self>>> {
         let taken = system::take(&place.path, || place.look() == found)?;
         let Some((listener, number)) = taken else { return Ok(None) };
         let seat = Arc::new(Self {
             place: place.clone(),
             number,
-            first: found.is_none(),
+            after: (!is_first).then(Instant::now),
             budgets: Mutex::default(),
             task: Mutex::default(),
         });
@@ -101,7 +105,7 @@ impl Seat {
                 )));
             }
         }
-        let open = || Budget::open(&self.place, key, self.first);
+        let open = || Budget::open(&self.place, key, self.after.map(|at| at.elapsed()));
         Ok(budgets.entry(key.into()).or_insert_with(open))
     }
 

@@ -187,6 +187,30 @@ async fn a_gate_that_lost_its_seat_grants_nothing_and_asks_the_new_holder() {
 }
 
 #[tokio::test]
+async fn files_that_are_deleted_give_nobody_the_burst_again() {
+    // The next holder is the former one, or another.
+    for (with_folder, next) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
+        let folder = Folder::new();
+        let gates =
+            [0; 3].map(|_| folder.gate_of(Policy::new(Fixed::new(Quota::per_hour(1).unwrap()))));
+        for gate in &gates {
+            assert_eq!(gate.check().await, Ok(()));
+        }
+        call(&gates[2]).await;
+        let record = folder.record().unwrap();
+        if with_folder {
+            fs::remove_dir_all(&folder.0).unwrap();
+        } else {
+            fs::remove_file(record).unwrap();
+            fs::remove_file(folder.socket()).unwrap();
+        }
+        let second = gates[next].key(KEY).with_timeout(Duration::from_secs(1)).acquire().await;
+        let is_late = matches!(second, Err(Error::Rejected { reason: Reason::Late(_), .. }));
+        assert!(is_late && gates[next].budget(KEY).is_some(), "{with_folder}, {next}: {second:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_closed_gate_returns_its_leases_and_its_seat() {
     let folder = Folder::new();
     let (first, second) = (folder.gate(), folder.gate());
@@ -336,6 +360,26 @@ async fn a_holder_of_another_version_or_program_is_reported_and_calls_continue()
         assert!(trouble.contains(named), "{trouble}");
         assert_eq!((gate.stats().sharing.alone, gate.budget(KEY)), (1, None));
     }
+}
+
+#[tokio::test]
+async fn the_cause_of_a_failure_that_takes_longer_than_a_request_is_reported() {
+    let folder = Folder::new();
+    let listener = UnixListener::bind(folder.socket()).unwrap();
+    tokio::spawn(async move {
+        while let Ok((_member, _)) = listener.accept().await {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    });
+    let gate = folder.gate();
+    let cause = async {
+        let is_told = |why: String| why.contains("other processes keep taking the socket");
+        while !gate.trouble(KEY).is_some_and(|why| is_told(why.to_string())) {
+            // They search one after the other, so each takes longer than a request.
+            tokio::join!(call(&gate), call_of(&gate, "b"), call_of(&gate, "c"));
+        }
+    };
+    timeout(LONG, cause).await.expect("the cause is unknown");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@
 
 import * as fs from "node:fs";
 import process from "node:process";
-import { UNKNOWN, type Store } from "../shared/budgets.js";
+import type { Store } from "../shared/budgets.js";
 import type { Past } from "../shared/desk.js";
 import { join, type Place } from "./place.js";
 
@@ -21,8 +21,12 @@ export class Files implements Store {
   /** By key: the file that this holder has created. */
   readonly #files = new Map<string, number>();
 
-  /** `isFirst`: whether there was no holder before. If there was, calls may be leased even without a file. */
-  constructor(private readonly place: Place, private readonly isFirst: boolean) {}
+  /** Until when an earlier holder may have leased calls, even of keys without a file; `undefined` if there was none. */
+  readonly #until: number | undefined;
+
+  constructor(private readonly place: Place, isFirst: boolean) {
+    this.#until = isFirst ? undefined : performance.now();
+  }
 
   read(key: string): Past | undefined {
     try {
@@ -34,7 +38,7 @@ export class Files implements Store {
       if (!has(bytes, encode(key, Number(head.getBigUint64(9, true)), record))) throw new TypeError("damaged");
       return { record, away: Math.max(Date.now() - Number(head.getBigUint64(9, true)), 0), ended: true };
     } catch {
-      return this.isFirst ? undefined : UNKNOWN;
+      return this.#until === undefined ? undefined : { record: new Uint8Array(), away: performance.now() - this.#until, ended: true };
     }
   }
 

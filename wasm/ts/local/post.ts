@@ -22,6 +22,8 @@ type Way = Seat | Line;
 export class Post {
   #way: Way | undefined;
   #opening: Promise<Way> | undefined;
+  /** Whether there was a holder: its files may have been deleted since. */
+  #hadHolder = false;
   #closed = false;
 
   constructor(private readonly place: Place, private readonly budgets: Budgets, private readonly standing: Standing) {}
@@ -62,6 +64,7 @@ export class Post {
       way.leave();
       throw new Closed();
     }
+    this.#hadHolder = true;
     return (this.#way = way);
   }
 
@@ -81,7 +84,7 @@ export class Post {
         }
       }
       try {
-        const seat = await Seat.take(place, this.budgets, this.standing, found);
+        const seat = await Seat.take(place, this.budgets, this.standing, found, found === undefined && !this.#hadHolder);
         if (seat) return this.#use(seat);
       } catch (error) {
         throw unusable(`the socket ${place.path} cannot be made`, error);

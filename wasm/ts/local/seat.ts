@@ -27,9 +27,10 @@ export class Seat {
 
   /**
    * Takes the seat from `found`, the inode of a socket whose process does not answer, or
-   * `undefined` if there is none. Returns `undefined` if another process was faster.
+   * `undefined` if there is none. `isFirst`: whether there was no holder before. Returns `undefined` if another process was
+   * faster.
    */
-  static async take(place: Place, budgets: Budgets, standing: Standing, found: bigint | undefined): Promise<Seat | undefined> {
+  static async take(place: Place, budgets: Budgets, standing: Standing, found: bigint | undefined, isFirst: boolean): Promise<Seat | undefined> {
     const server = net.createServer();
     const aside = place.aside();
     await new Promise<void>((done, fail) => server.on("error", fail).listen(aside, done));
@@ -37,7 +38,7 @@ export class Seat {
     server.unref();
     try {
       const number = place.take(aside, found);
-      if (number !== false) return new Seat(place, budgets, standing, server, number, found === undefined);
+      if (number !== false) return new Seat(place, budgets, standing, server, number, isFirst);
     } catch (error) {
       server.close();
       throw error;

@@ -56,6 +56,8 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
     /** Whether a request is about to be sent, and the one that is in flight. */
     #soon = false;
     #away: Uint8Array | undefined;
+    /** Why a request has failed that had been given up. */
+    #late: unknown;
     /** Whether the latest request was not answered. */
     #isCut = false;
 
@@ -198,7 +200,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
         this.#away = request;
         keep(this.#exchange(request));
       }
-      if (length < 0) this.#misses(time, new TidegateError("AWAY", "no answer arrived in time"));
+      if (length < 0) this.#misses(time, this.#late ?? new TidegateError("AWAY", "no answer arrived in time"));
       // Never retry at once: a clock that stands still may stay just before the instant that is due.
       const due = this.#core.request_at(this.gate);
       if (due === due) this.#sleep(Math.max(due, time + 1), time, false);
@@ -218,11 +220,12 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
       if (this.#hears(grant, time)) {
         if (isLatest) this.#away = undefined;
         this.#isCut = false;
+        this.#late = undefined;
         this.changed(time);
       } else if (isLatest) {
         this.#core.miss(this.gate, time);
         this.#misses(time, why);
-      }
+      } else this.#late = why;
       this.#look(time, false);
     }
 
@@ -232,7 +235,7 @@ export const leased = (Kind: SolidLanes, carry: Carrier, keep: Keep, lanes: Set<
 
     /** Nothing is in flight any more. */
     #misses(time: number, why: unknown): void {
-      this.#away = undefined;
+      this.#away = this.#late = undefined;
       this.#isCut = true;
       missed(this.key, why);
       this.changed(time);
