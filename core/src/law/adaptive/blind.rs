@@ -368,7 +368,8 @@ impl AdaptiveState {
             let Phase::Paced(paced) = &mut self.phase else { return };
             if down {
                 // The limit was not the cause: start with half of the last good rate, and return to
-                // it.
+                // it. An outage is no part of the server's window.
+                self.meter.skip(now - self.missed_at, now);
                 paced.target = self.interval;
                 self.interval = self.interval.octaves(1).min(SLOWEST);
             } else if misses < DARK {

@@ -646,6 +646,7 @@ class Adaptive(Law):
         if dark:
             self.read_meter(now)
         if self.down:
+            self.meter.skip(since(self.missed_at, now), now)
             paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
         elif dark:
             self.apart = paced.target
