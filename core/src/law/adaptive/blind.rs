@@ -399,7 +399,7 @@ impl AdaptiveState {
     /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, the cycle is a window,
     /// and epochs last for four of them. If the server has told something, the epoch has at least as many calls.
     fn read_meter(&mut self, now: Instant) {
-        let dark = now - self.event_at;
+        let dark = now - self.missed_at;
         let read = self.meter.end_dark(now, dark, self.usual);
         let quota = self.quota();
         let Phase::Paced(paced) = &mut self.phase else { return };
