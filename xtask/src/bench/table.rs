@@ -22,8 +22,17 @@ pub fn table(page: &mut String, head: &str, targets: &[&str], rows: &[Row]) {
     }
 }
 
+/// A line that says whether a figure meets its goal.
+pub fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
+    let verdict = match is.checked_sub(goal) {
+        None | Some(0) => "met".into(),
+        Some(above) => format!("**{} above**", thousands(above)),
+    };
+    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+}
+
 /// Writes 12345 as `12 345`.
-fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         _ => format!("{} {:03}", thousands(number / 1_000), number % 1_000),
