@@ -212,10 +212,13 @@ impl AdaptiveState {
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
-        // After a long climb, the limit is where the hit came. But if each hit costs a long cooldown,
-        // hits must be rare.
-        let gained =
-            if cooldown > SHORTEST { Log::OCTAVE.octaves(1) } else { Log::OCTAVE.halved() };
+        // After a long climb, the limit is where the hit came, and if the server tells its quota, it is there. But if
+        // each hit costs a long cooldown, hits must be rare.
+        let gained = match (quota > Log::ZERO, cooldown > SHORTEST) {
+            (true, _) => Log::ZERO,
+            (_, true) => Log::OCTAVE.octaves(1),
+            _ => Log::OCTAVE.halved(),
+        };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
         if paced.searching && cooldown > Span::ZERO {
@@ -455,6 +458,13 @@ impl AdaptiveState {
         let dark = Log::of_span(now - self.missed_at);
         let least = interval.octaves(7).clamp(LEAST, MOST);
         let most = if self.down { (dark - SIXTH).min(MOST) } else { dark.octaves(-2).max(least) };
+        // The next window begins within the length of one.
+        let most = match &self.phase {
+            Phase::Paced(paced) => {
+                paced.probe.window_length().map_or(most, |window| window.min(most))
+            }
+            Phase::Open(_) => most,
+        };
         let most = most.max(interval.octaves(2)).min(self.ceiling());
         interval.octaves(doublings.into()).min(most).max(interval)
     }

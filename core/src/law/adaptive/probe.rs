@@ -225,6 +225,12 @@ impl Probe {
         self.length = self.length.max(u8::try_from(length).unwrap_or(0));
     }
 
+    /// The length of the server's window, if it is known.
+    pub(super) fn window_length(&self) -> Option<Log> {
+        let octaves = (Coarse::from(self.window) << 6).saturating_sub(2 << 8);
+        (self.window > 0).then(|| Log::of_coarse(octaves))
+    }
+
     /// Whether a rejection has asked for a cooldown.
     pub(super) const fn was_told(&self) -> bool {
         self.least > 0

@@ -110,6 +110,8 @@ class Adaptive(Law):
             most = min(fit(dark - logs.ratio(6, 1)), some)
         else:
             most = max(logs.octaves(dark, -2), min(some, max(logs.octaves(base, 7), log(SECOND))))
+        if not self.is_open() and self.phase.window > 0:
+            most = min(most, ((self.phase.window << 6) - (2 << 8)) << 16)
         most = max(most, logs.octaves(base, 2))
         return max(min(logs.octaves(base, doublings), most, self.longest()), base)
 
@@ -483,6 +485,8 @@ class Adaptive(Law):
         soon = self.meter.set and few
         successes, ripe = paced.successes, paced.is_ripe()
         gained = logs.OCTAVE * 2 if cooldown > SECOND else logs.OCTAVE // 2
+        if self.quota_interval() > 0:
+            gained = 0
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.searching and cooldown > 0:
             cycle = log(self.meter.cycle(within(now + cooldown)))
