@@ -235,9 +235,10 @@ impl AdaptiveState {
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
-            // Not faster than what was served between the two hits. If the server asks for
-            // cooldowns, that is too slow, and the epoch regains half of it.
-            let fall = (reading - self.interval).max(Log::ZERO);
+            // Not faster than what was served between the two hits, but at least half as fast as before, because the
+            // client may have had little to send. If the server asks for cooldowns, that is too slow, and the epoch
+            // regains half of it.
+            let fall = (reading - self.interval).clamp(Log::ZERO, Log::OCTAVE);
             self.interval = self.interval + fall;
             if cooldown > Span::ZERO {
                 paced.probe.fall(fall.halved());

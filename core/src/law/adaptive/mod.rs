@@ -209,8 +209,8 @@ impl AdaptiveState {
         self.doubled(self.doublings(self.calls), now).max(self.quota())
     }
 
-    /// After a long silence, nothing is made up, because clients woken by the same event would
-    /// otherwise each send several calls. The silence is excluded from the measurement.
+    /// After a silence of 16 calls or more, the silence is excluded from the measurement. After a long one, nothing is
+    /// made up, because clients woken by the same event would otherwise each send several calls.
     fn leave_out_silence(&mut self, now: Instant) {
         let round_trip = self.round_trip();
         match &mut self.phase {
@@ -229,9 +229,12 @@ impl AdaptiveState {
             Phase::Paced(_) => {
                 let silence = now - self.interval_end.max(self.release);
                 // A timer that is late is no silence, however fast the calls are.
-                if silence > LATENESS && silence > self.interval(now).octaves(6).span() {
+                let interval = self.interval(now);
+                if silence > LATENESS && silence > interval.octaves(4).span() {
                     self.meter.skip(silence, now);
-                    self.interval_end = now;
+                    if silence > interval.octaves(6).span() {
+                        self.interval_end = now;
+                    }
                 }
             }
             Phase::Open(_) => {}

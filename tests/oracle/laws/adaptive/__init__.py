@@ -212,9 +212,11 @@ class Adaptive(Law):
         """After a long silence nothing is made up, and the silence is not measured."""
         if not self.is_open():
             silence = since(max(self.interval_end, self.release), now)
-            if silence > max(LATENESS, logs.span(logs.octaves(self.current(now), 6))):
+            interval = self.current(now)
+            if silence > max(LATENESS, logs.span(logs.octaves(interval, 4))):
                 self.meter.skip(silence, now)
-                self.interval_end = now
+                if silence > logs.span(logs.octaves(interval, 6)):
+                    self.interval_end = now
         elif not self.phase.probing:
             round_trip = self.round_trip()
             usual = self.phase.interval(self.interval_end, self.fresh_at, round_trip)
@@ -500,7 +502,7 @@ class Adaptive(Law):
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
-            fall = max(0, fit(reading - self.apart))
+            fall = min(max(0, fit(reading - self.apart)), logs.OCTAVE)
             self.apart = add(self.apart, fall)
             if cooldown > 0:
                 paced.fall(fall >> 1)
