@@ -38,12 +38,8 @@ pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
         fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law))).collect();
     let jobs: Vec<_> =
         pairs.iter().flat_map(|pair| seeds.iter().map(move |seed| (pair, seed))).collect();
-    // A coordinator with room for a thousand members is a large value on a stack.
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
-    let runs = pool.install(|| {
-        each(&jobs, |((fleet, law), seed)| {
-            run(fleet, law, **seed).with_context(|| format!("{} with {law}", fleet.name))
-        })
+    let runs = each(&jobs, |((fleet, law), seed)| {
+        run(fleet, law, **seed).with_context(|| format!("{} with {law}", fleet.name))
     });
     let runs: Vec<Figures> = runs.into_iter().collect::<anyhow::Result<_>>()?;
     let pairs = pairs.iter().zip(runs.chunks(seeds.len()));
@@ -77,6 +73,7 @@ fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
         messages: of(|run| run.messages),
         messages_peak: of(|run| run.messages_peak as f64) as u64,
         calls_a_message: of(|run| run.calls_a_message),
+        branch_messages: of(|run| run.branch_messages),
     }
 }
 
@@ -96,7 +93,8 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
          server's rate at any time. *leases*: the most leases held at once, which bounds the \
          excess together with the burst (and with the share of members that are cut off for longer \
          than they keep it). *msg/s*: requests per second to the coordinator that holds the \
-         budget, on average and in the busiest second."
+         budget, on average and in the busiest second; then to each coordinator between it and the \
+         members."
     );
     for fleet in fleets {
         let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
@@ -109,7 +107,7 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
             let is = &line.figures;
             let _ = writeln!(
                 page,
-                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {} | {:.2} |",
+                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {}{} | {:.2} |",
                 line.law,
                 line.stretch,
                 is.util * 100.0,
@@ -124,6 +122,11 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
                 is.leases,
                 is.messages,
                 is.messages_peak,
+                if is.branch_messages > 0.0 {
+                    format!("; {:.1}", is.branch_messages)
+                } else {
+                    String::new()
+                },
                 is.calls_a_message,
             );
         }
