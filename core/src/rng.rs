@@ -95,6 +95,8 @@ impl Rng {
     }
 }
 
+crate::snapshot::fields!(Rng { low: u32, high: u32 });
+
 #[cfg(all(test, feature = "rand_core"))]
 mod tests {
     use super::*;

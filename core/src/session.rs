@@ -2,6 +2,7 @@
 
 use crate::backoff::Backoff;
 use crate::rng::Rng;
+use crate::snapshot::{self, Field, SnapshotError};
 use crate::time::{Instant, Span};
 
 /// Decides when a client may try to connect. It is for MQTT and TLS sessions, which are expensive to open, and which
@@ -132,11 +133,76 @@ impl Session {
         }
     }
 
+    /// Length of a record in bytes.
+    pub const SNAPSHOT_BYTES: usize = snapshot::length(<Kept as Field>::BYTES);
+
+    /// Writes when the next attempt may be made, and its backoff, to the first
+    /// [`SNAPSHOT_BYTES`](Self::SNAPSHOT_BYTES) of `record`, and returns their number. A session that is open counts as
+    /// stable: the device closes it, and not the server.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] if `record` is too short.
+    pub fn snapshot(&self, now: Instant, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
+        let (step, next) = match self.opened {
+            Some(_) => (Span::ZERO, now),
+            None => (self.step, self.next),
+        };
+        let kept = Kept { step, next, link_again: self.link_again, rng: self.rng.clone() };
+        snapshot::seal(record, now, MARK, |out| kept.write(out));
+        Ok(Self::SNAPSHOT_BYTES)
+    }
+
+    /// Continues from a record that was written `away` ago, as if there had been no sleep.
+    ///
+    /// ```
+    /// use tidegate::backoff::Backoff;
+    /// use tidegate::{Instant, Session, Span};
+    ///
+    /// let mut session = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
+    /// session.begin(Instant::ZERO);
+    /// let mut record = [0; Session::SNAPSHOT_BYTES];
+    /// session.snapshot(Instant::ZERO, &mut record).unwrap();
+    ///
+    /// // Later, on a clock that starts at the end of the sleep.
+    /// let (boot, away) = (Instant::ZERO, Span::from_millis(10));
+    /// let mut woken = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
+    /// woken.restore(&record, boot, away).unwrap();
+    /// assert_eq!(woken.next_at() + away, session.next_at());
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] if the record is invalid. The session is then unchanged.
+    pub fn restore(
+        &mut self,
+        record: &[u8],
+        now: Instant,
+        away: Span,
+    ) -> Result<(), SnapshotError> {
+        let mut input = snapshot::unseal(record, now, away, MARK, Self::SNAPSHOT_BYTES)?;
+        let Kept { step, next, link_again, rng } = Kept::read(&mut input);
+        *self = Self { step, next, link_again, rng, opened: None, ..*self };
+        Ok(())
+    }
+
     fn delay(&mut self, now: Instant) {
         let delay = self.backoff.delay(self.step, &mut self.rng).max(Span::from_nanos(1));
         self.next = now + delay;
     }
 }
+
+/// What a record keeps.
+struct Kept {
+    step: Span,
+    next: Instant,
+    link_again: Instant,
+    rng: Rng,
+}
+
+snapshot::fields!(Kept { step: Span, next: Instant, link_again: Instant, rng: Rng });
+
+/// Stands in place of the number of limits, as in the record of a `SleepClock`.
+const MARK: usize = 254;
 
 #[cfg(test)]
 mod tests {
@@ -244,6 +310,24 @@ mod tests {
         assert_eq!(session.next_at(), at(1));
     }
 
+    #[test]
+    fn a_device_that_sleeps_during_its_session_connects_at_once() {
+        let mut session = session();
+        (0..9).for_each(|_| session.begin(at(0)));
+        session.open(at(0));
+        let mut record = [0; Session::SNAPSHOT_BYTES];
+        assert_eq!(session.snapshot(at(1), &mut record[1..]), Err(SnapshotError::Length));
+        session.snapshot(at(1), &mut record).unwrap();
+        session.end(at(1)); // by the server
+        assert_eq!(session.next_at(), at(1 + 256));
+        assert_eq!(session.restore(&record[1..], at(0), Span::ZERO), Err(SnapshotError::Length));
+        assert_eq!(session.next_at(), at(1 + 256));
+        session.restore(&record, at(1), Span::ZERO).unwrap();
+        assert_eq!(session.next_at(), at(1));
+        session.begin(at(1));
+        assert_eq!(session.next_at(), at(2));
+    }
+
     proptest! {
         #[test]
         fn a_fleet_starts_within_the_configured_time(seed: u64, over in 1..100_000u64) {
@@ -253,23 +337,38 @@ mod tests {
         }
 
         #[test]
-        fn after_any_events_the_next_attempt_follows_within_the_longest_delay(
-            seed: u64, events in prop::collection::vec((0..4u8, 0..100u64), 1..100),
+        fn after_any_events_the_next_attempt_follows_within_the_longest_delay_with_sleeps_or_without(
+            seed: u64, events in prop::collection::vec((0..5u8, 0..100u64), 1..100),
         ) {
-            let mut session = Session::new(Backoff::DEFAULT, STABLE, seed);
-            let mut now = at(0);
+            const SPREAD: Span = Span::from_secs(15);
+            // Instants before it exist, because the clock of `sleeper` starts there each time it wakes up.
+            const BOOT: u64 = 1 << 32;
+            let mut awake = Session::new(Backoff::DEFAULT, STABLE, seed).with_spread(SPREAD);
+            let mut sleeper = awake.clone();
+            let (mut now, mut clock) = (at(BOOT), at(BOOT));
             for (event, pass) in events {
                 now += Span::from_secs(pass);
-                match event {
-                    0 => session.begin(now),
-                    1 => session.open(now),
-                    2 => session.link_up(now),
-                    _ => {
-                        session.end(now);
-                        prop_assert!(session.next_at() > now);
+                clock += Span::from_secs(pass);
+                for (session, now) in [(&mut awake, now), (&mut sleeper, clock)] {
+                    match event {
+                        0 => session.begin(now),
+                        1 => session.open(now),
+                        2 => session.link_up(now),
+                        _ => {
+                            session.end(now);
+                            prop_assert!(session.next_at() > now);
+                        }
                     }
                 }
-                prop_assert!(session.next_at() <= now + Span::from_secs(20));
+                if event == 4 {
+                    let mut record = [0; Session::SNAPSHOT_BYTES];
+                    sleeper.snapshot(clock, &mut record).unwrap();
+                    sleeper = Session::new(Backoff::DEFAULT, STABLE, 0).with_spread(SPREAD);
+                    (now, clock) = (now + Span::from_secs(pass), at(BOOT));
+                    sleeper.restore(&record, clock, Span::from_secs(pass)).unwrap();
+                }
+                prop_assert!(awake.next_at() <= now + Span::from_secs(20));
+                prop_assert_eq!(awake.next_at() - now, sleeper.next_at() - clock);
             }
         }
     }

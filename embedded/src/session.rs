@@ -8,6 +8,8 @@ use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::Duration;
 use tidegate::backoff::{Backoff, Growth, Jitter};
+#[cfg(feature = "sleep")]
+use tidegate::snapshot::SnapshotError;
 use tidegate::{Instant, Ratio, Session, Span, checked};
 
 use crate::log::log;
@@ -102,30 +104,81 @@ impl<M: RawMutex> Sessions<M> {
     /// Makes the first attempt at a random time within `over` from now, for a fleet that powers up together; see
     /// [`Session::spread_start`]. Call it before [`connect`](Self::connect).
     pub fn spread_start(&self, over: Duration) {
-        self.with(|session, _, now| session.spread_start(now, time::span(over)));
+        self.change(|session, now| session.spread_start(now, time::span(over)));
     }
 
     /// The network is back: the next attempt may be made at once, except within the spread after a stable session; see
     /// [`Session::link_up`].
     pub fn link_up(&self) {
-        self.with(|session, waker, now| {
-            session.link_up(now);
-            if let Some(waker) = waker.take() {
-                waker.wake();
-            }
-        });
+        self.change(Session::link_up);
         log!(debug, "the link is up");
     }
 
     /// The device has slept for `duration` with its timer stopped; see [`Throttle::slept`](crate::Throttle::slept).
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
-        self.lock(|inner| {
-            inner.slept.add(duration);
-            if let Some(waker) = inner.waker.take() {
-                waker.wake();
-            }
-        });
+        self.lock(|inner| inner.slept.add(duration));
+        self.change(|_, _| ());
+    }
+
+    /// Length of the record of [`record`](Self::record) in bytes.
+    #[cfg(feature = "sleep")]
+    pub const RECORD_BYTES: usize = Session::SNAPSHOT_BYTES;
+
+    /// Before each attempt and before a deep sleep, writes the backoff and the rest of its delay to the first
+    /// [`RECORD_BYTES`](Self::RECORD_BYTES) bytes of `record`, and returns their number. If the [`Connection`] is still
+    /// open, the device closes it to sleep, and its next attempt is not delayed.
+    ///
+    /// # Errors
+    /// [`SnapshotError::Length`] if `record` is too short.
+    #[cfg(feature = "sleep")]
+    pub fn record(&self, record: &mut [u8]) -> Result<usize, SnapshotError> {
+        self.with(|session, _, now| session.snapshot(now, record)).unwrap_or(Ok(0))
+    }
+
+    /// Continues from the record of [`record`](Self::record), as if there had been no sleep. `away` is the time since
+    /// then, or `None` if the device has no clock that runs while it sleeps: then it counts as a minute.
+    ///
+    /// ```
+    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// use embassy_time::{Duration, with_timeout};
+    /// use tidegate_embassy::Sessions;
+    ///
+    /// type Broker = Sessions<NoopRawMutex>;
+    /// # fn chip_id() -> u64 { 7 }
+    /// # async fn connect() -> Option<u8> { None }
+    /// # async fn send(_: u8) {}
+    ///
+    /// /// From a wake-up to the next sleep.
+    /// async fn awake(broker: &Broker, kept: &mut [u8; Broker::RECORD_BYTES], away: Option<Duration>) {
+    ///     _ = broker.wake_up(kept, away); // an error at the first boot, which changes nothing
+    ///     let due = broker.connect();
+    ///     if let Ok(connection) = with_timeout(Duration::from_secs(10), due).await {
+    ///         _ = broker.record(kept); // this attempt counts, even if the battery fails in it
+    ///         if let Some(client) = connect().await {
+    ///             connection.open();
+    ///             send(client).await;
+    ///             _ = broker.record(kept); // while it is open: the device ends it
+    ///             return;
+    ///         }
+    ///     }
+    ///     _ = broker.record(kept);
+    /// }
+    /// # let (broker, mut kept) = (Broker::new(chip_id), [0; Broker::RECORD_BYTES]);
+    /// # embassy_futures::block_on(awake(&broker, &mut kept, None));
+    /// # assert_eq!(broker.wake_up(&kept, Duration::MIN), Ok(()));
+    /// ```
+    ///
+    /// # Errors
+    /// [`SnapshotError`] if the record is invalid. Nothing is changed then.
+    #[cfg(feature = "sleep")]
+    pub fn wake_up(
+        &self,
+        record: &[u8],
+        away: impl Into<Option<Duration>>,
+    ) -> Result<(), SnapshotError> {
+        let away = away.into().map_or(Span::from_secs(60), time::span);
+        self.change(|session, now| session.restore(record, now, away)).unwrap_or(Ok(()))
     }
 
     /// Waits until the next attempt to connect may be made. Connect then, and call [`Connection::open`] when the
@@ -155,6 +208,16 @@ impl<M: RawMutex> Sessions<M> {
         })
         .await;
         Connection { sessions: self }
+    }
+
+    /// Changes the session, and wakes the task that connects.
+    fn change<R>(&self, act: impl FnOnce(&mut Session, Instant) -> R) -> Option<R> {
+        self.with(|session, waker, now| {
+            if let Some(waker) = waker.take() {
+                waker.wake();
+            }
+            act(session, now)
+        })
     }
 
     fn with<R>(

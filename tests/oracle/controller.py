@@ -20,10 +20,10 @@ STATS = [
 
 
 class Hint:
-    def __init__(self, after=None, left=None, reset=None, limit=None, period=None, no_retry=False, concurrency=False):
+    def __init__(self, after=None, left=None, reset=None, limit=None, period=None, should_retry=None, concurrency=False):
         self.after, self.left, self.reset = after, left, reset
         self.limit, self.period = limit, period
-        self.no_retry, self.concurrency = no_retry, concurrency
+        self.should_retry, self.concurrency = should_retry, concurrency
 
     def cooldown(self):
         return self.reset if self.after is None and self.left == 0 else self.after
@@ -267,7 +267,7 @@ class Controller:
                 limit.cuts = (limit.cuts + 1) % 2**16
 
     def retry(self, now, call, reply):
-        unwanted = any(hint.no_retry for hint in reply.hints)
+        unwanted = any(hint.should_retry is False for hint in reply.hints)
         if reply.outcome in ("ok", "abandoned", "exhausted") or unwanted:
             return None
         self.tries_again = self.policy["attempts"] != 1

@@ -38,7 +38,7 @@ def reply_of(told, limits):
     outcome, used, hints = told.pop("outcome"), told.pop("used", None), told.pop("hints", None)
     if hints is None:
         # Numbers without a unit count calls, the first limit. A cooldown applies to all limits.
-        all_alike = {part: told[part] for part in ("after", "no_retry", "concurrency") if part in told}
+        all_alike = {part: told[part] for part in ("after", "should_retry", "concurrency") if part in told}
         first, rest = Hint(**told), Hint(**all_alike)
         made = [first] + [rest] * (limits - 1)
     else:

@@ -94,9 +94,6 @@ class Given:
     def flag(self, name):
         return z3.Bool(name)
 
-    def bits(self, names, width):
-        return [z3.BitVec(name, width) for name in names.split()]
-
     def that(self, *facts):
         self.facts += facts
 

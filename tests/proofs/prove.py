@@ -16,12 +16,13 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+ROOT = Path(__file__).resolve().parent.parent.parent
+# Where `cargo xtask setup pip` installs the solver.
+sys.path.append(str(ROOT / "target/pip"))
 
 import lemmas  # noqa: F401  (they register themselves)
 from dice import Dice
 from lemma import LEMMAS, STEPS
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def ask(lines):

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use smallvec::{SmallVec, smallvec};
-use tidegate::Outcome;
+use tidegate::{Outcome, Reply};
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
@@ -143,7 +143,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// The server may execute the call twice. So [`run`](Self::run) also retries it after a failure, such as a lost
-    /// connection or a server error. By default, it retries only rejected calls (429, 503).
+    /// connection or a server error. By default, it retries only rejected calls (429, 503), and what the server
+    /// [invites](tidegate::Hint::should_retry) to repeat.
     pub fn idempotent(self) -> Self {
         Self { retry: Retry::Failed, ..self }
     }
@@ -247,7 +248,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
-    /// idempotent is retried only if the server throttled it.
+    /// idempotent is retried only if the server throttled it or invites to repeat it.
     pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
         let call = self.or_key(key);
         match call.retry {
@@ -291,12 +292,17 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
 }
 
 impl Retry {
-    pub(crate) const fn covers(self, outcome: Outcome) -> bool {
-        match self {
-            Self::Never => false,
-            Self::Throttled => matches!(outcome, Outcome::Throttled),
-            Self::Rejected => outcome.is_pushback(),
-            Self::Failed => outcome.is_retryable(),
-        }
+    pub(crate) fn covers<const LIMITS: usize>(
+        self,
+        Reply { outcome, hints, .. }: &Reply<LIMITS>,
+    ) -> bool {
+        let is_invited = || hints.iter().any(|hint| hint.should_retry == Some(true));
+        outcome.is_retryable()
+            && match self {
+                Self::Never => false,
+                Self::Throttled => *outcome == Outcome::Throttled || is_invited(),
+                Self::Rejected => outcome.is_pushback() || is_invited(),
+                Self::Failed => true,
+            }
     }
 }

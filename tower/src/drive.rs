@@ -125,12 +125,13 @@ where
             if reply.outcome == Outcome::Ok && holds {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
             }
+            let is_covered = retry.covers(&reply);
             let end = match (reply.outcome, copy) {
                 (Outcome::Ok | Outcome::Abandoned, _) => {
                     permit.settle(reply);
                     End::Ended
                 }
-                (outcome, Some(copy)) if retry.covers(outcome) => match permit.retry(reply) {
+                (_, Some(copy)) if is_covered => match permit.retry(reply) {
                     Ok(again) => {
                         (acquired, request, last) = (again, copy, Some(result));
                         continue;
@@ -144,7 +145,7 @@ where
                     End::GaveUp(match outcome {
                         Outcome::Exhausted => rejected(key, Reason::Exhausted),
                         _ if retry == Retry::Never => rejected(key, Reason::Attempts),
-                        _ if retry.covers(outcome) => Error::NotRepeatable { key },
+                        _ if is_covered => Error::NotRepeatable { key },
                         _ => Error::NotIdempotent { key },
                     })
                 }

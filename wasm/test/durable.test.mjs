@@ -261,13 +261,9 @@ test("an idle object continues at once, and another one after everything that it
   }
 });
 
-test("a gate without a binding reports that", async (t) => {
+test("a gate without a binding, or with a limit, reports what to do", async (t) => {
   const { ask } = await worker(t);
   assert.match((await ask("unbound")).message, /shared is not a binding of Durable Objects: add one under durable_objects in wrangler.jsonc/);
-});
-
-test("a gate with a limit reports where the limit belongs", async (t) => {
-  const { ask } = await worker(t);
   assert.match((await ask("misplaced")).message, /^requests is not an option of a shared gate: return it/);
 });
 

@@ -75,14 +75,15 @@ for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]) {
   });
 }
 
-test("POST and PATCH are retried only if the server throttled them", async (t) => {
-  for (const method of ["POST", "PATCH"]) {
-    for (const [status, ...expected] of [[429, 200, 2, []], [503, 503, 1, ["method"]], [500, 500, 1, ["method"]]]) {
+test("POST and PATCH are retried only if the server throttled them, also if the caller says so", async (t) => {
+  // What the caller has said is no event.
+  for (const [method, whys, retry] of [["POST", ["method"]], ["PATCH", ["method"]], ["POST", [], "throttled"]]) {
+    for (const [status, ...expected] of [[429, 200, 2, []], [503, 503, 1, whys], [500, 500, 1, whys]]) {
       const { url, seen } = await serve(t, once(status));
       const gate = tidegate();
       const events = [];
       gate.on("gaveUp", (event) => events.push(event.why));
-      const answer = await gate.fetch(url, { method, body: "x" });
+      const answer = await gate.fetch(url, { method, body: "x" }, { retry });
       assert.deepEqual([answer.status, seen.length, events], expected);
     }
   }
@@ -210,18 +211,13 @@ test("a body stream is not retried, and an event reports why", async (t) => {
   assert.equal(seen.length, 2);
 });
 
-test("a response that a retry cannot fix is returned at once", async (t) => {
-  for (const status of [200, 201, 400, 401, 404, 422, 501, 505, 508]) {
-    const { url, seen } = await serve(t, () => ({ status }));
+test("a response that a retry cannot fix, or whose server forbids one, is returned at once", async (t) => {
+  const forbids = { "x-should-retry": "false" };
+  for (const [status, headers] of [[200], [201], [400], [401], [404], [422], [501], [505], [508], [429, forbids]]) {
+    const { url, seen } = await serve(t, () => ({ status, headers }));
     assert.equal((await tidegate().fetch(url)).status, status);
     assert.equal(seen.length, 1);
   }
-});
-
-test("a call is not retried if the server asks for that", async (t) => {
-  const { url, seen } = await serve(t, () => ({ status: 429, headers: { "x-should-retry": "false" } }));
-  assert.equal((await tidegate().fetch(url)).status, 429);
-  assert.equal(seen.length, 1);
 });
 
 test("after the last attempt the last response is returned with its body", async (t) => {

@@ -279,19 +279,6 @@ test("hints describe the limit of the last key, and blame it alone if it is used
   assert.equal(gate.tryAcquire({ key: A, cost: { tokens: 20 } }), null);
 });
 
-test("calls with several keys wait for room in a small table", async () => {
-  const gate = tidegate({ keys: 3, law: "none" });
-  let most = 0;
-  const work = async () => {
-    most = Math.max(most, gate.stats().keys);
-    await new Promise((wake) => setTimeout(wake, 2));
-    return "served";
-  };
-  const calls = Array.from({ length: 60 }, (_, i) => gate.run(work, { key: [`key ${i}`, `key ${i + 1}`] }));
-  assert.deepEqual(new Set(await Promise.all(calls)), new Set(["served"]));
-  assert.equal(most, 3);
-});
-
 test("the end of a body frees the places of all keys", async () => {
   const { readable, writable } = new TransformStream();
   const gate = tidegate({ fetch: async () => new Response(readable) });

@@ -194,15 +194,19 @@ test("no request carries messages for others for longer than it is kept alive", 
   assert.ok(Math.max(...world.ages) < 10_500, `one has carried for ${Math.max(...world.ages)} ms`);
 });
 
-/** When the leases of a new member with 60 waiting calls are due. */
-function granted(world, desk) {
+/** What a new member with so many waiting calls is granted. */
+function grant(world, desk, waiting) {
   const core = made(load());
   core.row().fill(NaN).set([1, 1, 1_000, NaN, 1]);
   const member = core.open(0, 0, world.time);
   core.poll(member, -1, world.time, NaN, 1, 0);
-  const grant = desk.answer(core.room().slice(0, core.request(member, 60, world.time)));
-  const view = new DataView(grant.buffer);
-  return Array.from({ length: grant[40] }, (_, i) => world.time + Number(view.getBigInt64(49 + 16 * i, true)) / 1e6);
+  return new DataView(desk.answer(core.room().slice(0, core.request(member, waiting, world.time))).buffer);
+}
+
+/** When the leases of a new member with 60 waiting calls are due. */
+function granted(world, desk) {
+  const view = grant(world, desk, 60);
+  return Array.from({ length: view.getUint8(40) }, (_, i) => world.time + Number(view.getBigInt64(49 + 16 * i, true)) / 1e6);
 }
 
 test("with an unusable record nothing is granted before earlier leases are used", (t) => {
@@ -248,14 +252,7 @@ test("a thousand budgets take 8 kB each, and one with many members has room for 
 
 test("a policy without a heartbeat has the default one", (t) => {
   const world = new World(t);
-  const heartbeat = (desk) => {
-    const core = made(load());
-    core.row().fill(NaN).set([1, 1, 1_000, NaN, 1]);
-    const member = core.open(0, 0, world.time);
-    core.poll(member, -1, world.time, NaN, 1, 0);
-    const grant = desk.answer(core.room().slice(0, core.request(member, 1, world.time)));
-    return Number(new DataView(grant.buffer).getBigUint64(6, true)) / 1e6;
-  };
+  const heartbeat = (desk) => Number(grant(world, desk, 1).getBigUint64(6, true)) / 1e6;
   const desk = world.desk({ heartbeat: 4_000 });
   assert.equal(heartbeat(desk), 4_000);
   desk.follow({ law: "fixed", requests: { limit: 50, per: 1_000 } });

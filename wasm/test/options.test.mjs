@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LAWS, PolicyError, tidegate } from "tidegate";
+import { chance } from "./tools.mjs";
 
 const nothing = () => {};
 const policyError = (message) => (error) => error instanceof PolicyError && message.test(error.message);
@@ -114,14 +115,14 @@ test("a stated limit is kept with or without a stated law", async () => {
 
 test("a tolerance keeps the rate although one call in a hundred is rejected at random", () => {
   const rate = (tolerance, seed) => {
-    let [now, full, served, state] = [0, 0, 0, seed];
+    const random = chance(seed);
+    let [now, full, served] = [0, 0, 0];
     const gate = tidegate({ tolerance, seed, now: () => now });
     for (let call = 0; call < 20_000; call++) {
       let permit;
       while (!(permit = gate.tryAcquire())) now += Math.max(gate.peek().wait, 0.01);
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
       // A hundred calls a second, ten at once.
-      const isServed = (full = Math.max(full, now)) - now < 100 && state / 2 ** 32 > 0.01;
+      const isServed = random(100) && (full = Math.max(full, now)) - now < 100;
       if (isServed) [full, served] = [full + 10, served + 1];
       permit.settle(isServed ? "ok" : "throttled");
     }

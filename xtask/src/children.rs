@@ -87,21 +87,3 @@ fn tell(running: &HashMap<Pid, bool>, signal: Signal) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::process::Stdio;
-
-    use super::*;
-
-    #[test]
-    fn it_ends_with_its_owner() {
-        let mut sleep = Command::new("sleep");
-        let mut program = Program::tool(sleep.arg("600").stdout(Stdio::piped())).unwrap();
-        let mut output = program.0.stdout.take().unwrap();
-        drop(program);
-        // No program writes there any more.
-        assert_eq!(output.read(&mut [0]).unwrap(), 0);
-    }
-}

@@ -58,13 +58,6 @@ pub fn folder() -> PathBuf {
     root().join("wasm")
 }
 
-/// The package that names the programs from npm that xtask runs.
-pub const TOOLS: &str = "tidegate-xtask";
-
-pub fn tools() -> PathBuf {
-    root().join("xtask/npm")
-}
-
 pub fn out() -> PathBuf {
     root().join("target/npm")
 }
@@ -72,15 +65,13 @@ pub fn out() -> PathBuf {
 /// Held while wasm/dist is replaced, or read as a whole.
 pub static DIST: Mutex<()> = Mutex::new(());
 
-/// Builds the package, unless it is newer than its sources.
+/// Builds the package, from the crate to the files for `npm pack`, unless it is newer than its sources.
 pub fn package() -> Result<()> {
     let _one = DIST.lock();
-    if is_newer(&folder().join("dist/index.js"), &SOURCES) { Ok(()) } else { build(&out()) }
-}
-
-/// Builds the package, from the crate to the files for `npm pack`, with intermediate files in
-/// `out`.
-pub fn build(out: &Path) -> Result<()> {
+    if is_newer(&folder().join("dist/index.js"), &SOURCES) {
+        return Ok(());
+    }
+    let out = &out();
     install("tidegate")?;
     for module in MODULES {
         let made = self::module("tidegate-wasm", module, out, &[STACK])?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::npm::{self, TARGET};
 use crate::progress::step;
-use crate::workspace::{changed, is_newer, root};
+use crate::workspace::{is_newer, root};
 
 /// The modules of the page, their crates, and their optimisation by the compiler and by wasm-opt.
 /// Visitors wait for the story's module. The laboratory's is ten times as large, and more passes
@@ -66,14 +66,18 @@ const SITE: [&str; 15] = [
     "xtask/src/page.rs",
 ];
 
-/// Whether the page is newer than all its sources.
+/// Whether the page is newer than all its sources, and its modules are there.
 pub fn is_fresh() -> bool {
     let index = dist().join("index.html");
-    is_newer(&index, &npm::SOURCES) && is_newer(&index, &SITE)
+    let modules = MODULES.iter().all(|(name, ..)| module(name).is_file());
+    modules && is_newer(&index, &npm::SOURCES) && is_newer(&index, &SITE)
 }
 
-/// Builds the page, from the crates to the hosted files. What has not changed is not built again.
+/// Builds the page, from the crates to the hosted files, unless it is newer than its sources.
 pub fn build() -> Result<()> {
+    if is_fresh() {
+        return Ok(());
+    }
     npm::install("tidegate-page")?;
     npm::package()?;
     modules()?;
@@ -98,16 +102,8 @@ fn modules() -> Result<()> {
     let private = format!("target.{TARGET}.rustflags=['--remap-path-prefix={}=~']", home.display());
     for (name, package, level, passes) in MODULES {
         let made = npm::module(package, "", &out, &[&private, level])?;
-        let bytes = fs::read(&made).with_context(|| made.display().to_string())?;
-        // Cargo links it anew when anything in the workspace has changed, so its time says nothing.
-        let (raw, small) = (out.join(format!("{name}.raw")), module(name));
-        let since = changed(&raw).max(changed(&root().join("xtask/src/page.rs")));
-        if changed(&small) > since && fs::read(&raw).is_ok_and(|before| before == bytes) {
-            continue;
-        }
-        fs::write(&raw, bytes).context("the module")?;
         let mut shrink = Command::new(npm::installed().join(".bin/wasm-opt"));
-        shrink.arg(raw).arg("-o").arg(small).arg(passes).args(SHRINK);
+        shrink.arg(made).arg("-o").arg(module(name)).arg(passes).args(SHRINK);
         step(&format!("wasm-opt, {name}"), shrink)?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! They are built in xtask's own profile, which shares dependencies with it. That is a minute faster than an optimised
 //! build, and a fleet of a thousand calls a second uses only a quarter of a processor.
 
+use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +11,6 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result};
 
 use crate::progress::step;
-use crate::setup;
 use crate::workspace::{cargo, installed};
 
 /// The demo's server and fleet.
@@ -46,7 +46,7 @@ pub fn live() -> Command {
 
 /// The path of a program: beside this one.
 pub fn path(name: &str) -> PathBuf {
-    let here = std::env::current_exe().unwrap_or_default();
+    let here = env::current_exe().unwrap_or_default();
     here.with_file_name(name)
 }
 
@@ -54,8 +54,11 @@ pub fn path(name: &str) -> PathBuf {
 pub fn tell(test: &mut Command) {
     test.env("TIDEGATE_LIVE", path(LIVE)).env("TIDEGATE_HOSTILE", path(HOSTILE));
     test.env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
-    setup::browser(test);
     test.env("TIDEGATE_REDIS", installed("redis-server").unwrap_or_default());
+    // Unless the user names another browser.
+    if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
+        test.env("CHROMIUM", path);
+    }
 }
 
 /// Tests in Node, in a file `NAME.test.mjs` of a folder. One test runs at a time, because tests render pages and measure

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::unix::fs::FileExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -17,51 +17,27 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often the program's end, the time limit and the heartbeat are checked.
 const TICK: Duration = Duration::from_millis(50);
 
-#[derive(Debug)]
 pub struct Ended {
-    /// `None`: it was stopped at its time limit.
-    pub status: Option<ExitStatus>,
+    pub success: bool,
     /// Its stdout and stderr in the order of writing.
     pub output: String,
 }
 
-impl Ended {
-    pub fn success(&self) -> bool {
-        self.status.is_some_and(|status| status.success())
-    }
-
-    /// Why it failed, in a few words: its last line that looks like an error, as of rustup and
-    /// apt-get, else its last line that is not empty.
-    pub fn reason(&self) -> String {
-        let mut lines = self.output.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-        let error = lines
-            .clone()
-            .find_map(|line| line.strip_prefix("error: ").or_else(|| line.strip_prefix("E: ")));
-        match (self.status, error.or_else(|| lines.next())) {
-            (None, _) => "it did not end in time".into(),
-            (Some(_), Some(line)) => line.trim_end_matches('.').into(),
-            (Some(status), None) => status.to_string(),
-        }
-    }
-}
-
 /// Runs a command that must succeed, and returns its output.
 pub fn step(label: &str, command: Command) -> Result<String> {
-    let ended = run(label, command, None)?;
-    ensure!(ended.success(), "{label} failed\n{}", ended.output);
-    Ok(ended.output)
+    step_within(Duration::MAX, label, command)
 }
 
-/// Runs a command that must succeed before `limit`. The error is the reason without the output.
-pub fn brief(label: &str, command: Command, limit: Option<Duration>) -> Result<()> {
+/// The same, for a command that must end before `limit`.
+pub fn step_within(limit: Duration, label: &str, command: Command) -> Result<String> {
     let ended = run(label, command, limit)?;
-    ensure!(ended.success(), "`{label}` says: {}", ended.reason());
-    Ok(())
+    ensure!(ended.success, "{label} failed\n{}", ended.output);
+    Ok(ended.output)
 }
 
 /// Runs `command` to its end, or until `limit` is over. A file keeps the output, because a program that outlives the
 /// command could keep a pipe open.
-pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> Result<Ended> {
+pub fn run(label: &str, mut command: Command, limit: Duration) -> Result<Ended> {
     let mut file = tempfile::tempfile().context("cannot keep the output")?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let program = Program::tool(&mut command);
@@ -69,7 +45,7 @@ pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> Result
     let (bar, mut beats) = (spinner(label), 0);
     let status = loop {
         let status = program.0.try_wait()?;
-        if status.is_some() || limit.is_some_and(|limit| bar.elapsed() > limit) {
+        if status.is_some() || bar.elapsed() > limit {
             break status;
         }
         bar.set_message(last_line(&file).unwrap_or_default());
@@ -83,7 +59,11 @@ pub fn run(label: &str, mut command: Command, limit: Option<Duration>) -> Result
     let mut output = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut output)?;
-    Ok(Ended { status, output: String::from_utf8_lossy(&output).into_owned() })
+    let mut output = String::from_utf8_lossy(&output).into_owned();
+    if status.is_none() {
+        output.push_str("(it did not end in time)\n");
+    }
+    Ok(Ended { success: status.is_some_and(|status| status.success()), output })
 }
 
 /// The last line of a file that is being written.
@@ -118,32 +98,21 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_is_the_error_and_not_the_following_lines() {
-        let trace =
-            "echo begun; echo 'error: no home.'; echo 'stack:' >&2; echo '  1: main'; exit 1";
-        for (script, output, reason) in [
-            (trace, "begun\nerror: no home.\nstack:\n  1: main\n", "no home"),
-            ("echo 'E: no package'; echo sorry; exit 1", "E: no package\nsorry\n", "no package"),
-            ("exit 3", "", "exit status: 3"),
-        ] {
-            let ended = run("sh", sh(script), None).unwrap();
-            assert_eq!((&*ended.output, &*ended.reason()), (output, reason));
-        }
-        assert!(run("none", Command::new("no-such-program-here"), None).is_err());
+    fn all_output_of_a_failed_step_is_in_its_error() {
+        let error = step("sh", sh("echo one; echo two >&2; echo three; exit 3")).unwrap_err();
+        assert_eq!(error.to_string(), "sh failed\none\ntwo\nthree\n");
+        assert!(step("none", Command::new("no-such-program-here")).is_err());
     }
 
     #[test]
     fn a_program_over_its_time_is_stopped() {
-        let limit = Some(Duration::from_secs(5));
-        let ended = run("sleep", sh("echo begun; exec sleep 600"), limit).unwrap();
-        assert!(ended.status.is_none() && !ended.success());
-        assert_eq!((&*ended.output, &*ended.reason()), ("begun\n", "it did not end in time"));
+        let sleep = sh("echo begun; exec sleep 600");
+        let ended = run("sleep", sleep, Duration::from_secs(5)).unwrap();
+        assert_eq!((ended.success, &*ended.output), (false, "begun\n(it did not end in time)\n"));
     }
 
     #[test]
     fn a_grandchild_that_keeps_the_pipe_open_does_not_block() {
-        let ended = run("sh", sh("sleep 5 & echo one"), None).unwrap();
-        assert!(ended.success());
-        assert_eq!(ended.output, "one\n");
+        assert_eq!(step("sh", sh("sleep 5 & echo one")).unwrap(), "one\n");
     }
 }

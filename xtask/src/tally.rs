@@ -6,11 +6,11 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::progress::{self, step};
 
-/// How many of the last lines of a failed check are printed, without those of passed tests.
+/// How many of the last lines of a failed check are printed, without those that say little.
 const SHOWN: usize = 200;
 
 /// The checks that have passed and failed.
@@ -25,7 +25,7 @@ pub struct Tally {
 
 /// The result of a line: how many checks have passed and failed, its figures, and the output of a failure.
 #[derive(Default)]
-pub struct Outcome {
+struct Outcome {
     passed: u32,
     failed: u32,
     figures: String,
@@ -34,7 +34,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// One check, with its figures.
-    pub fn figures(result: Result<String>) -> Self {
+    fn one(result: Result<String>) -> Self {
         match result {
             Ok(figures) => Self { passed: 1, figures, ..Self::default() },
             Err(error) => {
@@ -44,21 +44,28 @@ impl Outcome {
     }
 
     /// A command that must succeed: one check.
-    pub fn command(label: &str, command: Command) -> Self {
-        Self::figures(step(label, command).map(|_| String::new()))
+    fn command(label: &str, command: Command) -> Self {
+        Self::one(step(label, command).map(|_| String::new()))
     }
 
-    /// A test program: as many checks as tests. If it fails without a failed test, for example because it does not
-    /// build, that counts as one failure.
-    pub fn tests(label: &str, command: Command) -> Self {
-        let ended = match progress::run(label, command, None) {
+    /// `cargo test`: as many checks as tests. If it fails without a failed test, for example because it does not
+    /// build, that counts as one failure, as does a run without tests.
+    fn tests(label: &str, command: Command) -> Self {
+        let ended = match progress::run(label, command, Duration::MAX) {
             Ok(ended) => ended,
-            Err(error) => return Self::figures(Err(error)),
+            Err(error) => return Self::one(Err(error)),
         };
         let (passed, failed) = count(&ended.output);
-        let failed = failed + u32::from(!ended.success() && failed == 0);
-        let trouble = (failed > 0).then_some(ended.output);
-        Self { passed, failed, trouble, figures: String::new() }
+        match (ended.success, passed, failed) {
+            (true, 0, 0) => Self::one(Err(anyhow!("there are no tests"))),
+            (true, ..) => Self { passed, failed, ..Self::default() },
+            _ => Self {
+                passed,
+                failed: failed.max(1),
+                trouble: Some(ended.output),
+                ..Self::default()
+            },
+        }
     }
 }
 
@@ -68,18 +75,13 @@ impl Tally {
         self.examine(label, || Outcome::command(label, command));
     }
 
-    /// Runs `cargo test`: as many checks as tests. A run without tests is a failure.
+    /// Runs `cargo test`: as many checks as tests.
     pub fn tests(&mut self, label: &str, mut command: Command) {
         // What follows `--` is for the test program.
         if command.get_args().all(|arg| arg != "--") {
             command.arg("--no-fail-fast");
         }
-        self.examine(label, || match Outcome::tests(label, command) {
-            Outcome { passed: 0, failed: 0, .. } => {
-                Outcome::figures(Err(anyhow::anyhow!("there are no tests")))
-            }
-            outcome => outcome,
-        });
+        self.examine(label, || Outcome::tests(label, command));
     }
 
     /// A check in this program. It prints the error, and returns the value if there is none.
@@ -94,7 +96,7 @@ impl Tally {
 
     /// A check in this program whose figures are printed.
     pub fn figures(&mut self, label: &str, check: impl FnOnce() -> Result<String>) {
-        self.examine(label, || Outcome::figures(check()));
+        self.examine(label, || Outcome::one(check()));
     }
 
     /// A check that is not possible here, and why: neither passed nor failed.
@@ -103,17 +105,19 @@ impl Tally {
         self.skipped += 1;
     }
 
-    /// Runs what mostly waits, `lanes` at a time, and prints each as it ends.
-    pub fn at_once<J>(&mut self, lanes: usize, jobs: Vec<(String, J)>)
-    where
-        J: FnOnce(&str) -> Outcome + Send,
-    {
-        let work = |(label, job): (String, J)| {
+    /// Runs the commands of these names, which mostly wait, `lanes` at a time, and prints each as it ends.
+    pub fn at_once(
+        &mut self,
+        lanes: usize,
+        names: Vec<String>,
+        command: impl Fn(&str) -> Command + Sync,
+    ) {
+        let work = |name: String| {
             let since = Instant::now();
-            let outcome = job(&label);
-            (label, outcome, since.elapsed())
+            let outcome = Outcome::command(&name, command(&name));
+            (name, outcome, since.elapsed())
         };
-        in_lanes(lanes, jobs, work, |(label, outcome, took)| self.tell(&label, outcome, took));
+        in_lanes(lanes, names, work, |(name, outcome, took)| self.tell(&name, outcome, took));
     }
 
     fn examine(&mut self, label: &str, check: impl FnOnce() -> Outcome) {
@@ -131,7 +135,7 @@ impl Tally {
             "  {mark}  {before}{label}{figures}: {passed} passed, {failed} failed ({took} s)\n"
         );
         let lines = trouble.iter().flat_map(|trouble| trouble.lines());
-        let lines: Vec<&str> = lines.filter(|line| !is_passed(line)).collect();
+        let lines: Vec<&str> = lines.filter(|line| !says_little(line)).collect();
         for line in &lines[lines.len().saturating_sub(SHOWN)..] {
             _ = writeln!(told, "        {line}");
         }
@@ -184,9 +188,10 @@ impl Display for Tally {
     }
 }
 
-/// Whether a line of `cargo test` reports one passed test.
-fn is_passed(line: &str) -> bool {
-    line.starts_with("test ") && line.ends_with(" ... ok")
+/// Whether a line of `cargo test` is empty, or is about tests that have passed.
+fn says_little(line: &str) -> bool {
+    let of_passed = line.starts_with("test ") && line.ends_with(" ... ok");
+    of_passed || line.starts_with("test result: ok") || line.trim().is_empty()
 }
 
 /// Sums up the lines `test result: ok. 3 passed; 1 failed; …` of a `cargo test`.
@@ -234,11 +239,7 @@ mod tests {
     #[test]
     fn each_check_counts_as_one_also_beside_others() {
         let mut tally = Tally::default();
-        let jobs = [("good", "exit 0"), ("bad", "exit 1"), ("good", "")];
-        let jobs = jobs.map(|(label, script)| {
-            (label.to_owned(), move |label: &str| Outcome::command(label, sh(script)))
-        });
-        tally.at_once(2, jobs.into());
+        tally.at_once(2, ["exit 0", "exit 1", ""].map(str::to_owned).into(), sh);
         tally.check("absent", Command::new("no-such-program-here"));
         assert_eq!(tally.verdict("good", || Ok(7)), Some(7));
         tally.skip("far", "there is no way to it");

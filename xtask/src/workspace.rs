@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::SystemTime;
 use std::{env, fs};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::progress::step;
@@ -14,18 +14,6 @@ use crate::setup::aside;
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
-}
-
-/// Every file that git tracks, and every new file that it does not ignore.
-pub fn files() -> Result<Vec<String>> {
-    let mut list = Command::new("git");
-    list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
-    let output = list.current_dir(root()).output().context("cannot start git")?;
-    if !output.status.success() {
-        bail!("git cannot list the files: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    let names = String::from_utf8_lossy(&output.stdout);
-    Ok(names.split_terminator('\0').map(str::to_owned).collect())
 }
 
 pub fn metadata() -> Result<Value> {
@@ -95,19 +83,15 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
 
 /// Whether a file is newer than all of these.
 pub fn is_newer(made: &Path, sources: &[&str]) -> bool {
-    let Some(made) = changed(made) else { return false };
+    let Some(made) = newest(made) else { return false };
     sources.iter().all(|source| newest(&root().join(source)).is_some_and(|latest| latest < made))
 }
 
-/// When a file was changed; `None` if it is not there.
-pub fn changed(path: &Path) -> Option<SystemTime> {
-    path.metadata().and_then(|data| data.modified()).ok()
-}
-
-/// When a file, or the last of those in a folder, was changed.
+/// When a file, or the last of those in a folder, was changed; `None` if it is not there.
 fn newest(path: &Path) -> Option<SystemTime> {
+    let changed = path.metadata().and_then(|data| data.modified()).ok();
     let inside = fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| newest(&entry.path())).fold(changed(path), Option::max)
+    inside.map(|entry| newest(&entry.path())).fold(changed, Option::max)
 }
 
 #[cfg(test)]

@@ -33,8 +33,7 @@ const CHECK: usize = 4;
 
 const LEAVING: u8 = 1;
 const WAITED: u8 = 0x80;
-const NO_RETRY: u8 = 32;
-const CONCURRENCY: u8 = 64;
+const CONCURRENCY: u8 = 32;
 const NO_INTERVAL: u64 = u64::MAX;
 
 /// The maximum distance of a lease. A grant with a longer one is invalid.
@@ -195,10 +194,7 @@ impl Report {
             Outcome::Exhausted => 5,
         };
         out.u8(if self.waited { code | WAITED } else { code });
-        let mut flags = if self.hint.no_retry { NO_RETRY } else { 0 };
-        if self.hint.concurrency {
-            flags |= CONCURRENCY;
-        }
+        let mut flags = if self.hint.concurrency { CONCURRENCY } else { 0 };
         for (bit, number) in self.numbers().iter().enumerate() {
             flags |= u8::from(number.is_some()) << bit;
         }
@@ -221,7 +217,7 @@ impl Report {
             _ => return None,
         };
         let flags = input.u8();
-        if flags > 127 {
+        if flags > 63 {
             return None;
         }
         let mut number = |bit: u8| (flags & bit > 0).then(|| input.u64());
@@ -231,7 +227,6 @@ impl Report {
         hint.reset = number(4).map(Span::from_nanos);
         hint.limit = number(8);
         hint.period = number(16).map(Span::from_nanos);
-        hint.no_retry = flags & NO_RETRY > 0;
         hint.concurrency = flags & CONCURRENCY > 0;
         input.is_whole().then_some(Self { permit, at, outcome, waited, hint })
     }
@@ -365,9 +360,9 @@ mod tests {
     fn hint() -> impl Strategy<Value = Hint> {
         let span = || any::<Option<u64>>().prop_map(|nanos| nanos.map(Span::from_nanos));
         let told = (span(), any::<Option<u64>>(), span(), any::<Option<u64>>(), span());
-        (told, any::<[bool; 2]>()).prop_map(|(told, [no_retry, concurrency])| {
+        (told, any::<bool>()).prop_map(|(told, concurrency)| {
             let (retry_after, remaining, reset, limit, period) = told;
-            Hint { retry_after, remaining, reset, limit, period, no_retry, concurrency }
+            Hint { retry_after, remaining, reset, limit, period, should_retry: None, concurrency }
         })
     }
 
@@ -436,7 +431,7 @@ mod tests {
     #[test]
     fn the_longest_messages_fit() {
         let hint = Hint::quota(60, Span::MAX).and_remaining(0).and_reset(Span::ZERO);
-        let hint = hint.and_retry_after(Span::MAX).and_no_retry();
+        let hint = hint.and_retry_after(Span::MAX).and_concurrency();
         let report = Report { permit: 7, at: NOW, outcome: Outcome::Ok, waited: true, hint };
         let request = Request { member: 7, sequence: 3, want: 9, alone: 2, leaving: true };
         let mut room = [0; REQUEST_BYTES];

@@ -1,6 +1,6 @@
 //! Days of devices, with servers with windows and buckets that send all hints, or few.
 
-use tidegate::{Call, Decision, Outcome, Span};
+use tidegate::{Call, Decision, Outcome, Rng, Span};
 use tidegate_limits::{Limit, Window};
 
 use crate::client::Client;
@@ -181,5 +181,50 @@ fn a_busy_client_uses_each_hour_of_three_windows() {
         let what = format!("seed {seed}: {hours:?} served, {rejected} rejected");
         assert!(hours[1..].iter().all(|served| *served >= 5_600), "{what}");
         assert!(hours[1..].iter().sum::<u64>() >= 11 * 6_650 && rejected * 100 <= total, "{what}");
+    }
+}
+
+/// A gateway with a buffer for 20,000 readings. It sends 87 % of what the hour's window allows, and its link is down for
+/// two hours a day.
+#[test]
+fn a_gateway_before_three_windows_loses_no_reading_in_thirty_days() {
+    for says in [Says::Nothing, Says::RetryAfter, Says::XRateLimit] {
+        let mut client = Client::new(7);
+        let mut windows = [(10, SECOND), (300, 60 * SECOND), (7_000, HOUR)]
+            .map(|(calls, period)| Server::new(calls, period, None, says));
+        let (mut readings, mut second, mut chance) = (0, 0, Rng::new(4));
+        let (mut served, mut rejected, mut lost) = (0, 0, 0);
+        while client.now < 30 * DAY {
+            while second * SECOND <= client.now {
+                second += 1;
+                readings += if chance.next_u32().is_multiple_of(10) { 8 } else { 1 };
+                lost += readings.max(20_000) - 20_000;
+                readings = readings.min(20_000);
+            }
+            if readings == 0 {
+                client.now = second * SECOND;
+                continue;
+            }
+            let permit = client.admitted();
+            let reply = if (30_000..37_200).contains(&(client.now % DAY / SECOND)) {
+                client.now += 5 * SECOND;
+                Outcome::Failed.into()
+            } else {
+                let serves = windows.iter_mut().all(|window| window.limit.fits(client.now, 1));
+                if serves {
+                    windows.iter_mut().for_each(|window| window.limit.charge(1));
+                }
+                client.now += 50 * MILLIS;
+                (served, rejected) = (served + u64::from(serves), rejected + u64::from(!serves));
+                readings -= u64::from(serves);
+                // Of the window that is closed for longest, or else of the hour.
+                let tells = windows.iter().max_by_key(|window| window.limit.retry_after(1));
+                tells.unwrap().reply(serves)
+            };
+            client.gate.settle(at(client.now), permit, reply);
+        }
+        let what = format!("{says:?}: {lost} lost, {served} served, {rejected} rejected");
+        println!("{what}");
+        assert!(lost == 0 && rejected * 1_000 <= served, "{what}");
     }
 }

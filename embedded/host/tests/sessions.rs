@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tidegate::Ratio;
+use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate_embassy_host::*;
 
 type Supervisor = Sessions<NoopRawMutex>;
@@ -112,6 +114,42 @@ fn a_fleet_that_loses_its_broker_is_back_soon_after_the_spread() {
     let (late, more) = storm(Duration::from_secs(0));
     println!("with a spread: {back} s, {attempts} attempts; without: {late} s, {more}");
     assert!(late > 2 * back && more > 3 * attempts, "back after {late} s, {more} attempts");
+}
+
+/// A day of a device that wakes up each five minutes for twenty seconds, while its broker does not answer. Returns how
+/// often it tries to connect.
+fn tries(longest: u64, keeps: bool) -> usize {
+    let [base, longest] = [1, longest].map(Span::from_secs);
+    let growth = Growth::Exponential(Ratio::new(2, 1).unwrap());
+    let backoff = Backoff::new(growth, Jitter::Equal, base, longest).unwrap();
+    let (mut record, tries) = ([0; Supervisor::RECORD_BYTES], Cell::new(0));
+    for wake in 0..288 {
+        let time = Time::begin();
+        let sessions = Supervisor::with_backoff(backoff, Duration::from_secs(60), || 7);
+        let restored = sessions.wake_up(&record, Duration::from_secs(280));
+        assert_eq!(restored.is_ok(), keeps && wake > 0);
+        let mut tasks = Tasks::new();
+        tasks.spawn(async {
+            loop {
+                let _connection = sessions.connect().await;
+                tries.set(tries.get() + 1);
+                Timer::after_secs(8).await;
+            }
+        });
+        tasks.run(&time, Instant::from_secs(20));
+        drop(tasks);
+        if keeps {
+            assert_eq!(sessions.record(&mut record), Ok(record.len()));
+        }
+    }
+    tries.get()
+}
+
+#[test]
+fn a_device_that_sleeps_keeps_its_backoff_in_a_record() {
+    let day = [tries(120, false), tries(120, true), tries(3_600, true)];
+    println!("{day:?}");
+    assert!(day[0] >= 3 * 288 && day[1] <= 288 + 10 && day[2] <= 50, "{day:?}");
 }
 
 #[test]

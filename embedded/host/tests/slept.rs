@@ -32,25 +32,28 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::RECORD_BYTES]) {
     let time = Time::begin();
     let uplink = Uplink::seeded(const { &Policy::adaptive() }, 7);
-    let sessions = Sessions::<NoopRawMutex>::new(|| 7);
+    // The second one sleeps with its record, and the others with their state.
+    let sessions = [(); 2].map(|()| Sessions::<NoopRawMutex>::new(|| 7));
     let (log, in_flight) =
         (RefCell::new(Vec::new()), RefCell::new(Vec::<Permit<'_, Uplink>>::new()));
     let stood_still = Cell::new(Duration::from_ticks(0));
-    let note = |what: String| {
+    let note = &|what: String| {
         log.borrow_mut().push(((Instant::now() + stood_still.get()).as_ticks(), what));
     };
     let mut tasks = Tasks::new();
-    tasks.spawn(async {
-        loop {
-            drop(sessions.connect().await);
-            note("connects".into());
-        }
-    });
+    for (number, sessions) in sessions.iter().enumerate() {
+        tasks.spawn(async move {
+            loop {
+                drop(sessions.connect().await);
+                note(format!("connects {number}"));
+            }
+        });
+    }
     for (number, step) in steps.iter().enumerate() {
         match *step {
             Step::Wait(secs) => {
                 let call = uplink.with_timeout(Duration::from_secs(secs));
-                let (note, in_flight) = (&note, &in_flight);
+                let in_flight = &in_flight;
                 tasks.spawn(async move {
                     match call.acquire().await {
                         Ok(permit) => {
@@ -87,7 +90,10 @@ fn life(steps: &[Step], clock_stops: bool) -> (Vec<(u64, String)>, [u8; Uplink::
                 stood_still.set(stood_still.get() + slept);
                 // Also if the clock ran, because this wakes the tasks.
                 uplink.slept(slept);
-                sessions.slept(slept);
+                sessions[0].slept(slept);
+                let mut record = [0; Sessions::<NoopRawMutex>::RECORD_BYTES];
+                sessions[1].record(&mut record).unwrap();
+                sessions[1].wake_up(&record, slept).unwrap();
             }
         }
         while tasks.turn() {}

@@ -147,6 +147,9 @@ table!(SESSIONS: Supervisor {
     spread_start: fn(&Sessions<Mutex>, Duration) = Sessions::spread_start,
     link_up: fn(&Sessions<Mutex>) = Sessions::link_up,
     slept: fn(&Sessions<Mutex>, Duration) = Sessions::slept,
+    record: fn(&Sessions<Mutex>, &mut [u8]) -> Result<usize, SnapshotError> = Sessions::record,
+    wake_up: fn(&Sessions<Mutex>, &[u8], Option<Duration>) -> Result<(), SnapshotError>
+        = Sessions::wake_up,
     open: for<'a> fn(&Connection<'a, Mutex>) = |connection| connection.open(),
     end: for<'a> fn(Connection<'a, Mutex>) = |_| (),
 });

@@ -96,7 +96,7 @@ pub(crate) fn hint(value: &Value) -> Read<Hint> {
             "reset" => hint.reset = given(value, span)?,
             "limit" => hint.limit = given(value, number)?,
             "period" => hint.period = given(value, span)?,
-            "no_retry" => hint.no_retry = flag(value)?,
+            "should_retry" => hint.should_retry = Some(flag(value)?),
             "concurrency" => hint.concurrency = flag(value)?,
             _ => {}
         }

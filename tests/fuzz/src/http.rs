@@ -22,6 +22,14 @@ type Header<'a> = (&'a [u8], &'a [u8]);
 
 /// A status, a clock, and then one header per line.
 pub fn try_with(bytes: &[u8]) {
+    let (status, clock, lines) = parts(bytes);
+    let headers: Vec<Header<'_>> = lines.map(header).collect();
+    response(status, clock, &headers);
+    common(status, clock, &headers);
+}
+
+/// The status, the clock, and the lines of the headers.
+pub fn parts(bytes: &[u8]) -> (u16, Option<Span>, impl Iterator<Item = &[u8]>) {
     let mut input = Input::new(bytes);
     let kind = input.u8();
     let status = match STATUSES.get(usize::from(kind & 15)) {
@@ -34,9 +42,7 @@ pub fn try_with(bytes: &[u8]) {
         2 => Some(Span::ZERO),
         _ => Some(Span::from_nanos(input.u64())),
     };
-    let headers: Vec<Header<'_>> = input.rest().split(|byte| *byte == b'\n').map(header).collect();
-    response(status, clock, &headers);
-    common(status, clock, &headers);
+    (status, clock, input.rest().split(|byte| *byte == b'\n'))
 }
 
 /// The common dialects only.
@@ -116,8 +122,8 @@ fn consistent(answer: &Answer) {
         assert_eq!(reply.outcome, answer.outcome);
         let [hint] = reply.hints;
         assert_eq!(
-            (hint.retry_after, hint.no_retry, hint.concurrency),
-            (answer.hint.retry_after, answer.hint.no_retry, answer.hint.concurrency)
+            (hint.retry_after, hint.should_retry, hint.concurrency),
+            (answer.hint.retry_after, answer.hint.should_retry, answer.hint.concurrency)
         );
     }
 }

@@ -21,7 +21,7 @@
 //! ```
 
 mod body;
-mod http;
+pub mod http;
 pub mod pack;
 
 /// Panics if a promise is violated.

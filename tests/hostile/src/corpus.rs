@@ -13,9 +13,6 @@ pub struct Response {
     head: Vec<u8>,
 }
 
-/// The statuses of the fuzz target, in its order.
-const STATUSES: [u16; 8] = [200, 429, 503, 403, 404, 202, 500, 529];
-
 /// Headers that describe a limit.
 const NAMES: [&str; 6] = [
     "Retry-After",
@@ -49,20 +46,11 @@ pub fn responses() -> io::Result<Vec<Response>> {
     Ok(whole.chain(alone).chain(values.iter().map(under)).collect())
 }
 
-/// The status and headers of an input of the target `http`: a byte for status and clock, then one
-/// header per line.
+/// The status and headers of an input of the target `http`.
 fn told(input: &[u8]) -> (u16, Vec<&[u8]>) {
-    let (kind, mut rest) = input.split_first().map_or((0, input), |(kind, rest)| (*kind, rest));
-    let status = STATUSES.get(usize::from(kind & 15)).copied().unwrap_or_else(|| {
-        let number = rest.first_chunk().map_or(0, |bytes| u16::from_le_bytes(*bytes));
-        rest = rest.get(2..).unwrap_or_default();
-        // An invalid status would be rejected before its headers are read.
-        number % 400 + 200
-    });
-    if kind >> 4 & 3 == 3 {
-        rest = rest.get(8..).unwrap_or_default();
-    }
-    let lines = rest.split(|byte| *byte == b'\n');
+    let (status, _, lines) = tidegate_fuzz::http::parts(input);
+    // An invalid status would be rejected before its headers are read.
+    let status = if (200..600).contains(&status) { status } else { status % 400 + 200 };
     (status, lines.filter(|line| !line.is_empty() && !frames(line)).collect())
 }
 

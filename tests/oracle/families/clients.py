@@ -95,7 +95,7 @@ class Client:
             "reset": dice.span,
             "limit": lambda: dice.of([dice.number(), dice.below(100), 20]),
             "period": dice.span,
-            "no_retry": lambda: dice.below(4) == 0,
+            "should_retry": lambda: dice.below(4) > 0,
             "concurrency": lambda: dice.below(4) == 0,
         }
         self.hints = {name: make for name, make in numbers.items() if dice.below(2)}

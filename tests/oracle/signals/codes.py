@@ -28,7 +28,7 @@ def grpc(code, pushback):
         return outcome, {}
     if re.fullmatch("[ \t]*[0-9]+[ \t]*", pushback) and int(pushback) < 2**31:
         return outcome, {"after": int(pushback) * 10**6}
-    return outcome, {"no_retry": True}
+    return outcome, {"should_retry": False}
 
 
 def mqtt(reason):

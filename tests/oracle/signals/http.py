@@ -15,8 +15,8 @@ TOLD, COLLECTED = 4, 8
 class Reading:
     def __init__(self, status):
         self.status, self.ignored = status, 0
-        self.cached = self.no_retry = self.concurrency = self.exhausted = False
-        self.code = self.date = None
+        self.cached = self.concurrency = self.exhausted = False
+        self.code = self.date = self.should_retry = None
         self.cooldown, self.fine, self.limits = Draft(), Draft(), []
 
     def header(self, name, value):
@@ -30,7 +30,8 @@ class Reading:
             self.ignored += 1
             return
         self.cached |= twin.cached
-        self.no_retry |= twin.no_retry
+        if twin.should_retry is not None and self.should_retry is not False:
+            self.should_retry = twin.should_retry
         self.concurrency |= twin.concurrency
         self.exhausted |= twin.exhausted
         self.code = twin.code
@@ -61,7 +62,7 @@ class Reading:
         if kind == "age":
             self.cached = whole(matched(NUMBER, value)) > 0
         elif kind == "retry":
-            self.no_retry = matched("true|false", value) == "false"
+            self.should_retry = matched("true|false", value) == "true"
         elif kind == "aws":
             said = aws(value)
             if code is None or said == "throttled":
@@ -176,8 +177,8 @@ class Reading:
             hint["after"] = cooldown * MS
             if answers:
                 answers[0][1]["after"] = cooldown * MS
-        if self.no_retry:
-            hint["no_retry"] = True
+        if self.should_retry is not None:
+            hint["should_retry"] = self.should_retry
         if self.concurrency and outcome == "throttled":
             hint["concurrency"] = True
         return outcome, hint, answers, self.ignored

@@ -37,23 +37,12 @@ fn hint(input: &mut Input<'_>) -> Hint {
     let told = input.u8();
     let tells = |bit: u8| told & 1 << bit != 0;
     let mut hint = Hint::NONE;
-    if tells(0) {
-        hint = hint.and_remaining(input.count());
-    }
-    if tells(1) {
-        hint = hint.and_reset(input.span());
-    }
-    if tells(2) {
-        hint = hint.and_retry_after(input.span());
-    }
-    if tells(3) {
-        hint = hint.and_limit(input.count());
-    }
-    if tells(4) {
-        hint.period = Some(input.span());
-    }
-    if tells(6) {
-        hint = hint.and_concurrency();
-    }
-    if tells(5) { hint.and_no_retry() } else { hint }
+    hint.remaining = tells(0).then(|| input.count());
+    hint.reset = tells(1).then(|| input.span());
+    hint.retry_after = tells(2).then(|| input.span());
+    hint.limit = tells(3).then(|| input.count());
+    hint.period = tells(4).then(|| input.span());
+    hint.should_retry = tells(5).then(|| !tells(7));
+    hint.concurrency = tells(6);
+    hint
 }

@@ -44,7 +44,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 process.on("exit", stop);
 
-const RIVALS = ["p-retry", "ky", "bottleneck", "p-throttle", "smithy adaptive", "octokit"];
+const RIVALS = ["p-retry", "ky", "bottleneck", "p-queue", "smithy adaptive", "octokit"];
 const PLAIN = ["tidegate", "plain fetch"];
 
 /**

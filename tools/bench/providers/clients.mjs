@@ -38,10 +38,10 @@ const SHORT = 2_000;
 /** How much slower than the limit, to allow for variable travel times. */
 const SLACK = 1.02;
 
-/** The settings of `p-throttle`. */
+/** The settings of `p-queue`. */
 function interval(rule, processes) {
   const { own, time } = part(rule, processes);
-  return time < SHORT ? { limit: 1, interval: Math.ceil((time / own) * SLACK) } : { limit: own, interval: Math.ceil(time * SLACK) };
+  return time < SHORT ? { intervalCap: 1, interval: Math.ceil((time / own) * SLACK) } : { intervalCap: own, interval: Math.ceil(time * SLACK) };
 }
 
 /** The settings of `bottleneck`. Its reservoirs are refilled at multiples of 250 ms. */
@@ -84,10 +84,11 @@ export const CLIENTS = {
     const attempt = once(provider);
     return (url, init) => limiter.schedule(() => attempt(url, init));
   },
-  async "p-throttle"(provider, rule, processes) {
-    const [{ default: pThrottle }, { default: pRetry }] = await Promise.all([import("p-throttle"), import("p-retry")]);
-    const attempt = pThrottle({ ...interval(rule, processes), strict: true })(once(provider));
-    return (url, init) => pRetry(() => attempt(url, init));
+  async "p-queue"(provider, rule, processes) {
+    const [{ default: PQueue }, { default: pRetry }] = await Promise.all([import("p-queue"), import("p-retry")]);
+    const queue = new PQueue({ ...interval(rule, processes), strict: true });
+    const attempt = once(provider);
+    return (url, init) => pRetry(() => queue.add(() => attempt(url, init)));
   },
   async "smithy adaptive"(provider) {
     const { AdaptiveRetryStrategy } = await import("@smithy/util-retry");

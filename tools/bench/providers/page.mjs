@@ -86,14 +86,14 @@ function bars(find) {
 const AGAINST_PLAIN = ["trickle", "sequential job"];
 const BURSTS = ["300 at once", "300 at once, three processes"];
 const LOADS = [...BURSTS, "cold start", "trickle", "sequential job"];
-const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-throttle", "smithy adaptive", "octokit"];
+const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-queue", "smithy adaptive", "octokit"];
 
 /** From this share on, the figures do not represent an idle machine. */
 const BUSY = 0.25;
 
 const ABOUT = {
   "300 at once": "A cell contains the seconds until the last response / the throttled share of all calls at the server / the calls that were never served.",
-  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-throttle` are configured with a third of the limit each.",
+  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-queue` are configured with a third of the limit each.",
   "cold start":
     "Twenty calls at once after others have used up the quota. A cell contains the seconds until the first call is served / throttled / never served. *soonest* is when the server can serve the first call; *said* is the wait in its first response to a throttled call.",
   trickle: "Calls at a third of the limit, at even intervals, for about twenty seconds. *Latest call*: the longest delay of a call.",
@@ -107,10 +107,10 @@ export function page(rows, { runs, share }) {
     `${PROVIDERS.length} servers on this machine follow the documented limits of real providers, with their headers, statuses and bodies; a response takes ${LATENCY} ms.`,
     `Figures are the servers' counts, as medians of ${runs === 1 ? "one run" : `${runs} runs`}, except for the maximum of lost calls. \`tidegate\` is \`gate.fetch\` without options.`,
     "`p-retry` (eleven attempts, its default), `ky` (ten attempts, configured to retry the server's status), the adaptive strategy of `@smithy/util-retry` (ten attempts)",
-    "and octokit's throttling plugin do not know the limit. `bottleneck` and `p-throttle` are configured with it, stay 2 % below it where milliseconds matter, and also retry throttled calls.",
+    "and octokit's throttling plugin do not know the limit. `bottleneck` and `p-queue` are configured with it, stay 2 % below it where milliseconds matter, and also retry throttled calls.",
     "*Ideal* is the time of a single client that knows the rule, computed from the rule.",
     "A row that takes longer than two and a half times the ideal plus a minute is stopped (>), and calls not served by then are lost. A target for time is missed if calls are lost.",
-    "Nine processes make the calls of all rows, with many rows in parallel: three for `tidegate` and plain fetch, three for `bottleneck` and `p-throttle`, three for the rest.",
+    "Nine processes make the calls of all rows, with many rows in parallel: three for `tidegate` and plain fetch, three for `bottleneck` and `p-queue`, three for the rest.",
     share === undefined ? "" : `During the run, programs on the machine waited for a processor ${percent(share)} of the time.`,
     share > BUSY ? "**The machine was busy with other work. On an idle one, times are shorter and fewer calls are throttled, for every client.**" : "", "",
     "## Targets of tidegate", "",
@@ -140,8 +140,9 @@ export function page(rows, { runs, share }) {
       if (method === "POST") text.push(line(["the same with `retry: true`", tells, ...times, is("tidegate, retry: true"), ...CLIENTS.slice(1).map(() => "")]));
     }
     if (BURSTS.includes(load)) {
-      const of = (figure) => median(here.map(({ name }) => find(name, load, "tidegate")[figure]));
-      text.push("", `In the median of the servers, \`tidegate\` took ${of("times").toFixed(2)} times the ideal, and ${percent(of("throttled"))} of its calls were throttled.`);
+      const of = (figure, some = here) => median(some.map(({ name }) => find(name, load, "tidegate")[figure]));
+      const silent = here.filter(({ tells }) => tells === "nothing");
+      text.push("", `In the median of the servers, \`tidegate\` took ${of("times").toFixed(2)} times the ideal, and ${percent(of("throttled"))} of its calls were throttled; where nothing is told, ${percent(of("throttled", silent))}.`);
     }
   }
   text.push("", "## The servers", "");

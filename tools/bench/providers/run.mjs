@@ -33,7 +33,7 @@ export function limit(provider, load, fast) {
 }
 
 /** Three processes per pool, so that bursts of retries of one pool delay no other. */
-const POOLS = [/tidegate|plain/, /bottleneck|p-throttle/, /./].map((who) => ({ who, processes: [], turn: 0 }));
+const POOLS = [/tidegate|plain/, /bottleneck|p-queue/, /./].map((who) => ({ who, processes: [], turn: 0 }));
 let rows = 0;
 
 const start = () => {

@@ -67,12 +67,14 @@ struct Process {
 }
 
 impl Fleet {
-    /// Starts one process per seed, and returns when all are ready.
-    pub async fn start(mut plan: Plan, seeds: &[u64]) -> Result<Self> {
+    /// Starts so many processes, and returns when all are ready.
+    pub async fn start(mut plan: Plan, count: usize) -> Result<Self> {
         let mut processes = Vec::new();
-        for (index, seed) in seeds.iter().enumerate() {
-            (plan.number, plan.seed) = (index + 1, *seed);
+        for _ in 0..count {
+            plan.number += 1;
             processes.push(Process::start(&plan).await?);
+            // Equal seeds would synchronise the fleet.
+            plan.seed = plan.seed.wrapping_add(1);
         }
         let mut ready = Vec::new();
         for (child, output) in processes {

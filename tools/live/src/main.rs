@@ -18,7 +18,7 @@ mod view;
 
 use anyhow::{Context, Result};
 use options::{Api, Command, Demo, Like};
-use page::{Moment, Page};
+use page::{Page, of_api};
 use report::{Document, Report, Table};
 use run::Stop;
 use scene::{Lines, Watcher};
@@ -107,7 +107,7 @@ async fn stay(options: &Demo, page: Option<Page>, stop: &Stop) -> Result<()> {
         }
         if let Some(page) = &page {
             let (elapsed, truth) = (server.elapsed(), server.truth());
-            page.feed().tell(&Moment::of_api(&options.api, server.address(), elapsed, &truth));
+            page.feed().tell(&of_api(&options.api, server.address(), elapsed, &truth));
         }
     }
     if let Some(page) = page {

@@ -1,7 +1,8 @@
 //! The figures of a run from the server's counts. Only the waits come from the clients.
 
 use crate::fleet::Member;
-use crate::server::{Row, Truth};
+use crate::options::Demo;
+use crate::server::{Row, Server};
 use crate::tally::Tally;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -32,7 +33,6 @@ pub struct Report {
     pub lost: u64,
     /// Calls that were still waiting at the end of the run.
     pub unfinished: u64,
-    /// Calls that succeeded.
     pub answered: u64,
     /// Rate limit headers that the clients could not parse.
     pub ignored: u64,
@@ -44,30 +44,23 @@ pub struct Report {
     pub capacity: f64,
     pub seconds: f64,
     pub server: String,
-    /// The server's counts by process.
     pub processes: Vec<Row>,
 }
 
-/// The results of a run.
-pub struct Remains<'a> {
-    pub law: &'a str,
-    pub server: String,
-    pub elapsed: Duration,
-    pub settled: f64,
-    /// The counts at the end of the run.
-    pub truth: Truth,
-    /// Calls served to each caller in total, anonymous callers first.
-    pub served_in_all: Vec<u64>,
-    pub members: Vec<Member>,
-}
-
 impl Report {
-    pub fn new(remains: Remains<'_>) -> Self {
-        let Remains { law, server, elapsed, settled, truth, served_in_all, members } = remains;
+    pub fn new(
+        demo: &Demo,
+        law: &str,
+        elapsed: Duration,
+        settled: f64,
+        server: &Server,
+        members: &[Member],
+    ) -> Self {
+        let truth = server.truth();
         let total = truth.total();
         let processes: Vec<Row> = truth.callers.iter().skip(1).copied().collect();
         let served: Vec<u64> = processes.iter().map(|row| row.served).collect();
-        let waits = merged(&members);
+        let waits = merged(members);
         let wait = |quantile| {
             waits.as_ref().map(|waits| waits.value_at_quantile(quantile) as f64 / 1000.0)
         };
@@ -81,17 +74,17 @@ impl Report {
             wait_p50_ms: wait(0.5),
             wait_p99_ms: wait(0.99),
             calls: sum(|tally| tally.calls),
-            lost: lost(&served_in_all, &members),
+            lost: lost(&server.served_in_all(), members),
             unfinished: sum(Tally::unfinished),
             answered: sum(|tally| tally.answered),
             ignored: sum(|tally| tally.ignored),
-            bases: bases(&members),
+            bases: bases(members),
             offered: total.offered,
             served: total.served,
             outage: total.outage,
             capacity: truth.capacity,
             seconds: elapsed.as_secs_f64(),
-            server,
+            server: demo.api.to_string(),
             processes,
         }
     }
@@ -135,7 +128,6 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The table of all runs.
 pub struct Table<'a>(pub &'a [Report]);
 
 impl fmt::Display for Table<'_> {

@@ -3,7 +3,7 @@
 use crate::curves::Curves;
 use crate::fleet::{Fleet, Plan};
 use crate::options::Demo;
-use crate::report::{Remains, Report};
+use crate::report::Report;
 use crate::scene::{Scene, Watcher};
 use crate::server::Server;
 use anyhow::Result;
@@ -25,17 +25,16 @@ pub async fn run(
 ) -> Result<Report> {
     let folder = demo.share.then(tempfile::tempdir).transpose()?;
     // The processes create this folder with access for this user only.
-    let seeds = seeds(demo)?;
     let plan = Plan {
         address: server.address(),
         number: 0,
         law: law.to_owned(),
         workers: demo.workers,
-        seed: 0,
+        seed: demo.seed.map_or_else(getrandom::u64, Ok)?,
         grace: 2 * (demo.api.service() + demo.api.latency) + Duration::from_secs(2),
         share: folder.as_ref().map(|folder| folder.path().join("shared")),
     };
-    let mut fleet = Fleet::start(plan, &seeds).await?;
+    let mut fleet = Fleet::start(plan, demo.processes).await?;
     server.begin();
     fleet.go().await?;
 
@@ -79,24 +78,7 @@ pub async fn run(
     let (half, end) = (elapsed.as_secs_f64() / 2.0, elapsed.as_secs_f64());
     let settled = curves.total(half, end).throttled_share();
     let members = fleet.stop().await;
-    let remains = Remains {
-        law,
-        server: demo.api.to_string(),
-        elapsed,
-        settled,
-        truth: server.truth(),
-        served_in_all: server.served_in_all(),
-        members,
-    };
+    let report = Report::new(demo, law, elapsed, settled, &server, &members);
     server.stop().await;
-    Ok(Report::new(remains))
-}
-
-/// One seed per process. Equal seeds would synchronise the fleet.
-fn seeds(demo: &Demo) -> Result<Vec<u64>> {
-    let first = match demo.seed {
-        Some(seed) => seed,
-        None => getrandom::u64()?,
-    };
-    Ok((0..demo.processes as u64).map(|process| first.wrapping_add(process)).collect())
+    Ok(report)
 }

@@ -8,7 +8,6 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::Output;
 
 /// A demo in its second second, in a separate process group like a job of a shell.
 struct Running {
@@ -38,6 +37,18 @@ impl Running {
 
     fn pid(&self) -> u32 {
         self.program.0.as_ref().unwrap().id()
+    }
+
+    /// The report of the interrupted run, once nothing is left of it.
+    fn report(&mut self) -> Value {
+        let output = end(self.program.0.take().unwrap());
+        assert_eq!(output.status.code(), Some(130));
+        let mut document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
+        assert_eq!(document["interrupted"], true);
+        let run = document["runs"][0].take();
+        assert!(number(&run, "served") > 0.0, "{run}");
+        self.assert_nothing_is_left();
+        run
     }
 
     fn assert_nothing_is_left(&self) {
@@ -90,36 +101,21 @@ fn is_alive(pid: u32) -> bool {
     stat(pid).is_some_and(|stat| stat.0 != 'Z')
 }
 
-fn assert_reported(output: &Output) {
-    let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
-    assert_eq!(document["interrupted"], true);
-    let run = &document["runs"][0];
-    assert!(number(run, "served") > 0.0, "{run}");
-    assert!(number(run, "seconds") < 60.0, "{run}");
-    assert_eq!(number(run, "lost"), 0.0, "{run}");
-}
-
 #[test]
-fn a_signal_to_the_whole_group_ends_the_run_with_a_report() {
-    let (ctrl_c, hung_up) = (Signal::INT, Signal::HUP);
-    for (law, signal) in [("aimd", ctrl_c), ("none", ctrl_c), ("aimd", hung_up)] {
+fn a_signal_to_the_whole_group_or_to_the_parent_alone_ends_the_run_with_a_report() {
+    let (group, parent) = (kill_process_group, kill_process);
+    for (law, signal, send) in [
+        ("aimd", Signal::INT, group as fn(Pid, Signal) -> _),
+        ("none", Signal::INT, group),
+        ("aimd", Signal::HUP, group),
+        ("backoff", Signal::TERM, parent),
+    ] {
         let mut running = Running::start(law);
-        kill_process_group(id(running.pid()), signal).unwrap();
-        let output = end(running.program.0.take().unwrap());
-        assert_eq!(output.status.code(), Some(130));
-        assert_reported(&output);
-        running.assert_nothing_is_left();
+        send(id(running.pid()), signal).unwrap();
+        let run = running.report();
+        assert!(number(&run, "seconds") < 60.0, "{run}");
+        assert_eq!(number(&run, "lost"), 0.0, "{run}");
     }
-}
-
-#[test]
-fn a_signal_to_the_parent_alone_ends_the_run_with_a_report() {
-    let mut running = Running::start("backoff");
-    kill_process(id(running.pid()), Signal::TERM).unwrap();
-    let output = end(running.program.0.take().unwrap());
-    assert_eq!(output.status.code(), Some(130));
-    assert_reported(&output);
-    running.assert_nothing_is_left();
 }
 
 #[test]
@@ -138,9 +134,5 @@ fn the_run_continues_after_a_client_dies() {
     until("the client has ended", || !is_alive(running.clients[0]));
     assert!(running.clients[1..].iter().all(|pid| is_alive(*pid)), "the others continue");
     kill_process(id(running.pid()), Signal::INT).unwrap();
-    let output = end(running.program.0.take().unwrap());
-    assert_eq!(output.status.code(), Some(130));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("a JSON document");
-    assert!(number(&document["runs"][0], "served") > 0.0);
-    running.assert_nothing_is_left();
+    running.report();
 }

@@ -69,8 +69,11 @@ impl Shown {
         data.take_while(|data| data != "over").map(|data| serde_json::from_str(&data).unwrap())
     }
 
-    fn interrupt(&mut self) -> Option<i32> {
-        self.demo.interrupt().status.code()
+    fn assert_reports(&mut self) {
+        let mut report = String::new();
+        self.output.read_to_string(&mut report).unwrap();
+        assert!(report.contains("utilisation"), "{report}");
+        assert_eq!(end(self.demo.0.take().unwrap()).status.code(), Some(0));
     }
 }
 
@@ -108,7 +111,7 @@ fn files_have_their_types_and_hashed_names_are_cached() {
         let marked = text.contains("<title>a page</title><meta name=\"tidegate-live\"");
         assert_eq!(marked, is_marked, "{path}: {text}");
     }
-    assert_eq!(shown.interrupt(), Some(0), "it exits with success on a signal");
+    assert_eq!(shown.demo.interrupt().status.code(), Some(0), "it exits with success on a signal");
 }
 
 #[test]
@@ -150,10 +153,7 @@ fn the_page_receives_every_law_every_process_and_the_end() {
         }
         assert_eq!(last["others"]["offered"], 0);
     }
-    let mut report = String::new();
-    shown.output.read_to_string(&mut report).unwrap();
-    assert!(report.contains("utilisation"), "{report}");
-    assert_eq!(end(shown.demo.0.take().unwrap()).status.code(), Some(0));
+    shown.assert_reports();
 }
 
 #[test]
@@ -184,10 +184,7 @@ fn stalled_readers_do_not_affect_the_demo() {
             stream
         })
         .collect();
-    let mut report = String::new();
-    shown.output.read_to_string(&mut report).unwrap();
-    assert!(report.contains("utilisation"), "{report}");
-    assert_eq!(end(shown.demo.0.take().unwrap()).status.code(), Some(0));
+    shown.assert_reports();
     drop(stuck);
 }
 
@@ -201,5 +198,5 @@ fn with_keep_the_api_and_the_page_stay_after_the_run() {
     }
     let alone = |moment: &Value| moment["run"].is_null() && moment["api"]["url"].is_string();
     assert!(shown.moments().take(50).any(|moment| alone(&moment)));
-    assert_eq!(shown.interrupt(), Some(0));
+    assert_eq!(shown.demo.interrupt().status.code(), Some(0));
 }

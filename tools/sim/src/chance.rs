@@ -19,7 +19,6 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// The seed of this stream in a run with `seed`.
     pub const fn seed(self, seed: u64) -> u64 {
         let (kind, number) = match self {
             Self::Throttle(number) => (1, number),
@@ -36,7 +35,6 @@ impl Stream {
 pub struct Chance(Rng);
 
 impl Chance {
-    /// The stream of a run with `seed`.
     pub const fn new(seed: u64, stream: Stream) -> Self {
         Self(Rng::new(stream.seed(seed)))
     }
@@ -84,7 +82,6 @@ pub fn scaled(span: Span, factor: f64) -> Span {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Spread {
     Constant(Time),
-    /// Uniform between two times.
     Uniform(Time, Time),
     Exponential(Time),
     /// Lognormal: half the draws are below the median, and their logarithm has the standard
@@ -145,8 +142,6 @@ impl Spread {
 mod tests {
     use super::*;
 
-    const MS: Span = Span::from_millis(1);
-
     fn draws(spread: Spread) -> Vec<f64> {
         let mut chance = Chance::new(1, Stream::Server);
         let mut all: Vec<f64> =
@@ -189,12 +184,5 @@ mod tests {
         firsts.dedup();
         // Of 20 000 draws of 32 bits, 0.05 pairs are equal by chance.
         assert!(firsts.len() >= 19_998, "{}", firsts.len());
-    }
-
-    #[test]
-    fn a_large_factor_saturates_and_a_negative_one_gives_zero() {
-        assert_eq!(scaled(MS, 1e300), Span::MAX);
-        assert_eq!(scaled(MS, -1.0), Span::ZERO);
-        assert_eq!(scaled(MS, 0.5), Span::from_micros(500));
     }
 }

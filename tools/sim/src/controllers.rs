@@ -9,7 +9,7 @@ use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 use crate::peer;
 use crate::place::Place;
 use crate::queued::Queued;
-use crate::throttle::{Answer, Call, CallOf, Outlook, Response, Throttle};
+use crate::throttle::{Answer, Call, Outlook, Response, Throttle};
 
 /// Whether the law has a separate delay in each thread.
 fn is_per_thread(policy: &Policy) -> bool {
@@ -81,10 +81,7 @@ fn shared(name: &str) -> Option<Policy> {
 pub fn real<L: Law + Copy + 'static, const LAWS: usize>(
     policy: Policy<L, LAWS>,
     place: &Place,
-) -> Box<dyn Throttle>
-where
-    Call: CallOf<LAWS>,
-{
+) -> Box<dyn Throttle> {
     let &Place { seed, from: now, threads, .. } = place;
     Box::new(Queued::new(Permits::new(Controller::new(policy, seed, now), threads), threads))
 }
@@ -99,36 +96,45 @@ pub fn per_thread(policy: &Policy, place: &Place) -> Box<dyn Throttle> {
     Box::new((0..threads).map(gate).collect::<Vec<Permits<AnyLaw, 1>>>())
 }
 
-/// A controller and the permits of its calls in flight. A permit is identified by its thread,
-/// because a thread has one call at a time.
+/// A controller, and of each thread its call and the permit of that if it is in flight. A permit is identified by its
+/// thread, because a thread has one call at a time.
 pub struct Permits<L: Law, const LAWS: usize> {
     pub gate: Controller<L, LAWS>,
-    permits: Box<[Option<Permit<LAWS>>]>,
+    threads: Box<[(tidegate::Call<LAWS>, Option<Permit<LAWS>>)]>,
 }
 
 impl<L: Law, const LAWS: usize> Permits<L, LAWS> {
     fn new(gate: Controller<L, LAWS>, threads: u32) -> Self {
-        Self { gate, permits: (0..threads).map(|_| None).collect() }
+        Self { gate, threads: (0..threads).map(|_| (tidegate::Call::new(), None)).collect() }
     }
 
-    /// The permit of a thread. If there is only one permit slot, it belongs to all threads.
-    pub fn permit(&mut self, thread: u32) -> &mut Option<Permit<LAWS>> {
-        let count = self.permits.len();
-        &mut self.permits[thread as usize % count]
+    /// The slot of a thread. If there is only one, it belongs to all threads.
+    fn of(&mut self, thread: u32) -> &mut (tidegate::Call<LAWS>, Option<Permit<LAWS>>) {
+        let count = self.threads.len();
+        &mut self.threads[thread as usize % count]
+    }
+
+    /// The controller, and its call for that of a thread.
+    pub fn call(&mut self, call: &Call) -> (&mut Controller<L, LAWS>, tidegate::Call<LAWS>) {
+        let own = &mut self.of(call.thread).0;
+        if call.attempt == 0 {
+            *own = tidegate::Call::new().deadline(call.deadline);
+        }
+        let own = *own;
+        (&mut self.gate, own)
+    }
+
+    pub fn admit(&mut self, thread: u32, permit: Permit<LAWS>) -> Answer {
+        self.of(thread).1 = Some(permit);
+        Answer::Admit(thread.into())
     }
 }
 
-impl<L, const LAWS: usize> Throttle for Permits<L, LAWS>
-where
-    L: Law + Copy,
-    Call: CallOf<LAWS>,
-{
+impl<L: Law + Copy, const LAWS: usize> Throttle for Permits<L, LAWS> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        match self.gate.poll(now, call.core()) {
-            Decision::Admit(permit) => {
-                *self.permit(call.thread) = Some(permit);
-                Answer::Admit(call.thread.into())
-            }
+        let (gate, own) = self.call(call);
+        match gate.poll(now, &own) {
+            Decision::Admit(permit) => self.admit(call.thread, permit),
             Decision::Wait(until) => Answer::Wait(until),
             Decision::Full => Answer::Full,
             Decision::Reject(reason) => Answer::Reject(reason),
@@ -136,7 +142,7 @@ where
     }
 
     fn settle(&mut self, now: Instant, permit: u64, response: &Response) {
-        if let Some(permit) = self.permit(permit as u32).take() {
+        if let Some(permit) = self.of(permit as u32).1.take() {
             self.gate.settle(now, permit, response.outcome.with(response.hint));
         }
     }
@@ -145,9 +151,10 @@ where
         if response.outcome == Outcome::Ok {
             return false;
         }
-        match self.gate.retry(now, call.core(), response.outcome) {
+        let own = self.of(call.thread).0;
+        match self.gate.retry(now, &own, response.outcome) {
             Ok(next) => {
-                call.set_core(next);
+                self.of(call.thread).0 = next;
                 true
             }
             Err(_) => false,

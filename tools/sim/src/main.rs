@@ -44,11 +44,8 @@ struct SharedArgs {
     /// The seed, or the first and last seed
     #[arg(long, value_name = "FIRST..LAST", default_value = "1..3", value_parser = seeds)]
     seeds: RangeInclusive<u64>,
-    /// Print JSON lines
-    #[arg(long)]
-    json: bool,
     /// Write the report to a file
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
@@ -102,28 +99,20 @@ fn main() -> ExitCode {
 }
 
 fn share(args: &SharedArgs) -> anyhow::Result<()> {
-    let fleets: Vec<Fleet> = if args.files.is_empty() {
-        page::fleets(&Path::new(SCENARIOS).join("shared"))?
-    } else {
-        args.files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?
+    let files = match &args.files[..] {
+        [] => &scenario::files(&Path::new(SCENARIOS).join("shared"))?,
+        files => files,
     };
+    let fleets: Vec<Fleet> =
+        files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?;
     let seeds: Vec<u64> = args.seeds.clone().collect();
-    let lines = page::lines(&fleets, &seeds)?;
-    let mut out = BufWriter::new(io::stdout().lock());
-    if args.json {
-        for line in &lines {
-            writeln!(out, "{}", serde_json::to_string(line)?)?;
+    let page = page::page(&fleets, &seeds)?;
+    match &args.out {
+        Some(file) => {
+            std::fs::write(file, page).with_context(|| format!("cannot write {}", file.display()))
         }
-    } else {
-        let page = page::page(&fleets, &lines, &seeds);
-        match &args.out {
-            Some(file) => std::fs::write(file, page)
-                .with_context(|| format!("cannot write {}", file.display()))?,
-            None => out.write_all(page.as_bytes())?,
-        }
+        None => Ok(io::stdout().write_all(page.as_bytes())?),
     }
-    out.flush()?;
-    Ok(())
 }
 
 fn list() -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use tidegate::law::Law;
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 
 use crate::controllers::Permits;
-use crate::throttle::{Answer, Call, CallOf, Next, Response, Throttle};
+use crate::throttle::{Answer, Call, Next, Response, Throttle};
 
 type AnyGate<const LAWS: usize> = dyn Gate<LAWS, Permit = Permit<LAWS>>;
 
@@ -28,25 +28,19 @@ impl<L: Law, const LAWS: usize> Queued<L, LAWS> {
     }
 }
 
-impl<L, const LAWS: usize> Throttle for Queued<L, LAWS>
-where
-    L: Law + Copy + 'static,
-    Call: CallOf<LAWS>,
-{
+impl<L: Law + Copy + 'static, const LAWS: usize> Throttle for Queued<L, LAWS> {
     fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        if call.core().not_before() > now {
-            return Answer::Wait(call.core().not_before());
+        let (gate, own) = self.permits.call(call);
+        if own.not_before() > now {
+            return Answer::Wait(own.not_before());
         }
         let (place, ticket) = &mut self.places[call.thread as usize];
         if call.attempt == 0 {
             *place = self.queue.place(0);
         }
-        let gate: &mut AnyGate<LAWS> = &mut self.permits.gate;
-        match self.queue.admit_or_join(now, gate, call.core(), *place) {
-            Ok(Joined::Admitted(permit)) => {
-                *self.permits.permit(call.thread) = Some(permit);
-                Answer::Admit(call.thread.into())
-            }
+        let gate: &mut AnyGate<LAWS> = gate;
+        match self.queue.admit_or_join(now, gate, &own, *place) {
+            Ok(Joined::Admitted(permit)) => self.permits.admit(call.thread, permit),
             Ok(Joined::Waits(joined)) => {
                 *ticket = Some(joined);
                 let slot = joined.slot();
@@ -70,10 +64,7 @@ where
         let thread = self.threads[ticket.slot()];
         self.places[thread as usize].1 = None;
         match self.queue.take(ticket) {
-            Turn::Admitted(permit) => {
-                *self.permits.permit(thread) = Some(permit);
-                Next::Decided(thread, Answer::Admit(thread.into()))
-            }
+            Turn::Admitted(permit) => Next::Decided(thread, self.permits.admit(thread, permit)),
             Turn::Rejected(reason) => Next::Decided(thread, Answer::Reject(reason)),
             Turn::Waiting | Turn::Unknown => Next::NOTHING, // unreachable
         }

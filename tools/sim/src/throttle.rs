@@ -82,10 +82,8 @@ impl Next {
 pub struct Call {
     /// The thread that makes the call, counted from 0 within its process.
     pub thread: u32,
-    /// The call that a controller with one law is polled with.
-    pub core: tidegate::Call,
-    /// The same for a controller with two laws.
-    pub core_of_two: tidegate::Call<2>,
+    /// Until when it may be sent.
+    pub deadline: Instant,
     /// How many attempts have completed: 0 for a first attempt.
     pub attempt: u32,
     /// The earliest time of this attempt, for peers that sleep between attempts.
@@ -95,40 +93,7 @@ pub struct Call {
 impl Call {
     /// A call of a thread, which may be sent until `deadline`.
     pub fn new(thread: u32, deadline: Instant) -> Self {
-        Self {
-            thread,
-            core: tidegate::Call::new().deadline(deadline),
-            core_of_two: tidegate::Call::new().deadline(deadline),
-            attempt: 0,
-            not_before: Instant::ZERO,
-        }
-    }
-}
-
-/// Access to the call of a controller with this many laws.
-pub trait CallOf<const LAWS: usize> {
-    fn core(&self) -> &tidegate::Call<LAWS>;
-
-    fn set_core(&mut self, next: tidegate::Call<LAWS>);
-}
-
-impl CallOf<1> for Call {
-    fn core(&self) -> &tidegate::Call {
-        &self.core
-    }
-
-    fn set_core(&mut self, next: tidegate::Call) {
-        self.core = next;
-    }
-}
-
-impl CallOf<2> for Call {
-    fn core(&self) -> &tidegate::Call<2> {
-        &self.core_of_two
-    }
-
-    fn set_core(&mut self, next: tidegate::Call<2>) {
-        self.core_of_two = next;
+        Self { thread, deadline, attempt: 0, not_before: Instant::ZERO }
     }
 }
 

@@ -23,9 +23,7 @@ pub enum What {
     /// Added to the queue of its process.
     Queued,
     Rejected(Reason),
-    /// Arrived at the server and decided.
     Decided(Outcome),
-    /// Returned to its client.
     Back {
         outcome: Outcome,
         sent: Instant,

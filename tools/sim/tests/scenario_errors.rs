@@ -38,11 +38,6 @@ rate = "2/s"
 "#;
 
 #[test]
-fn the_file_that_the_errors_are_inserted_into_is_valid() {
-    Scenario::parse(GOOD, "world.toml", "world").unwrap();
-}
-
-#[test]
 fn an_error_names_its_file_line_and_reason() {
     for (good, bad, line, reason) in [
         ("end = \"60s\"", "ende = \"60s\"", 2, "unknown field `ende`"),
@@ -128,10 +123,4 @@ fn an_error_names_its_file_line_and_reason() {
         assert!(error.contains(reason), "{bad}: {error}");
         assert!(!error.contains('\n'), "{bad}: {error}");
     }
-}
-
-#[test]
-fn a_missing_file_is_named() {
-    let error = Scenario::read("nowhere/world.toml".as_ref()).unwrap_err().to_string();
-    assert!(error.starts_with("nowhere/world.toml: cannot be read: "), "{error}");
 }

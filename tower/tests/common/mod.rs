@@ -170,7 +170,7 @@ impl Drop for Flight {
     }
 }
 
-/// `/status/500` is answered with that status, `/throttled-once/60` first with a wait, `/stream` takes 60 ms after its
+/// `/status/500` is answered with that status, and a query with `x-should-retry`. `/throttled-once/60` first with a wait, `/stream` takes 60 ms after its
 /// head, and anything else is echoed. A call beyond the limit is told when the next one fits.
 async fn answer(
     State(inner): State<Arc<Inner>>,
@@ -193,7 +193,9 @@ async fn answer(
     }
     let path = uri.path();
     if let Some(status) = path.strip_prefix("/status/") {
-        return StatusCode::from_u16(status.parse().unwrap()).unwrap().into_response();
+        let status = StatusCode::from_u16(status.parse().unwrap()).unwrap();
+        let should_retry = [("x-should-retry", uri.query().unwrap_or_default().to_owned())];
+        return (status, should_retry).into_response();
     }
     if let Some(wait) = path.strip_prefix("/throttled-once") {
         let first = inner.seen.lock().unwrap().methods.len() == 1;

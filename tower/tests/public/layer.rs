@@ -84,6 +84,9 @@ async fn a_request_is_repeated_only_if_it_is_idempotent_and_otherwise_the_respon
     assert_eq!(repeated(post, "/status/429").await, (429, 3, spent));
     assert_eq!(repeated(post, "/status/503").await, (503, 1, unsafe_to));
     assert_eq!(repeated(post, "/status/500").await, (500, 1, unsafe_to));
+    assert_eq!(repeated(post, "/status/500?true").await, (500, 3, spent));
+    assert_eq!(repeated(post, "/status/404?true").await, (404, 1, None));
+    assert_eq!(repeated(get, "/status/500?false").await, (500, 1, Some(Reason::Final)));
     assert_eq!(repeated(keyed, "/throttled-once").await, (200, 2, None));
     assert_eq!(repeated(keyed, "/status/500").await, (500, 3, spent));
 }

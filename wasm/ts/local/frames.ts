@@ -28,14 +28,12 @@ export interface Frame {
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** Encodes a request for a key. */
 export function request(id: number, key: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const name = new TextEncoder().encode(key);
   if (name.length > MOST_KEY) throw new TidegateError("MESSAGE", `a key of ${name.length} bytes cannot be shared: the limit is 65535`);
   return frame(id, name.length, name, body);
 }
 
-/** Encodes an answer. */
 export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   return frame(id, kind, new Uint8Array(), body.subarray(0, MOST_BODY));
 }
@@ -43,7 +41,6 @@ export function answer(id: number, kind: number, body: Uint8Array): Uint8Array<A
 /** The number of a frame with a policy: the holder's, or one that replaces it. */
 export const NO_REQUEST = 0;
 
-/** Encodes a policy. */
 export function policy({ since, digest, text }: Told): Uint8Array<ArrayBuffer> {
   const head = new DataView(new ArrayBuffer(12));
   head.setBigUint64(0, BigInt(since), true);

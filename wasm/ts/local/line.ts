@@ -26,7 +26,6 @@ export class Line {
   readonly #asked = new Asked();
   /** The policy of that process. */
   policy: Told | undefined;
-  /** Why it has ended. */
   #why: unknown;
 
   /** Rejects with the system's error if no process listens. */

@@ -28,7 +28,6 @@ export class Box {
     if (!this.#reading) void this.#read((this.#reading = {}));
   }
 
-  /** Stops to read. */
   close(): void {
     this.#reading = undefined;
     if (this.#client) end(this.#client);

@@ -38,7 +38,6 @@ export function check(client: RedisClient): void {
   throw new PolicyError('shared is not a Redis client: pass a connected createClient() of "redis", or a new Redis() of "ioredis"');
 }
 
-/** Runs a command. */
 export function command(client: RedisClient, name: string, ...args: string[]): Promise<unknown> {
   return "call" in client ? client.call(name, args) : client.sendCommand([name, ...args]);
 }
@@ -61,7 +60,6 @@ export function another(client: RedisClient): RedisClient {
   return copy;
 }
 
-/** Opens a connection. */
 export async function connect(client: RedisClient): Promise<void> {
   if (!("call" in client)) await client.connect();
 }
@@ -158,7 +156,6 @@ export class Wire {
   }
 }
 
-/** No answer in time. */
 export class Silence extends TidegateError {
   constructor(ms: number) {
     super("AWAY", `Redis has not answered for ${Math.round(ms)} ms: the connection may be half-open. Calls continue within the last share until it answers`);

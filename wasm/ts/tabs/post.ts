@@ -39,7 +39,6 @@ interface Message {
   readonly key?: string;
   /** The request or the grant. */
   readonly body?: Uint8Array<ArrayBuffer>;
-  /** Why there is no grant. */
   readonly why?: string;
   /** The holder's policy, with an answer or if the holder is new. */
   readonly policy?: Told;
@@ -136,7 +135,6 @@ export class Post {
     return channel;
   }
 
-  /** Sends a request to the tab that has the seat. */
   #ask(id: number, request: Request): void {
     this.#tell({ version: VERSION, kind: "request", tab: this.#tab, id, ...request });
   }

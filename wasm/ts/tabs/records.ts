@@ -82,7 +82,6 @@ export class Records implements Store {
     }
   }
 
-  /** Stores all records. */
   store(ended: boolean): void {
     const budgets: Stored["budgets"] = Object.fromEntries([...this.#told].map(([key, { at, record }]) => [key, [at, text(record)]]));
     this.#stored = performance.now();

@@ -3,13 +3,9 @@
 use anyhow::Result;
 
 use super::size::TARGETS;
-use super::table::{Row, bar, table};
+use super::table::{Row, table};
 use crate::progress::step;
 use crate::test::embedded;
-
-/// The limit for `adaptive`'s admit and settle, each.
-const BARS: [(&str, u64); 2] = [(TARGETS[0], 1_500), (TARGETS[1], 350)];
-const STACK: u64 = 400;
 
 pub struct Figures {
     pub instructions: Vec<Row>,
@@ -52,25 +48,5 @@ pub fn section(figures: &Figures) -> String {
     table(&mut page, "instructions", &TARGETS, &figures.instructions);
     page.push_str("\nStack depth, with the arguments of the call:\n\n");
     table(&mut page, "bytes of stack", &TARGETS, &figures.stack);
-
-    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
-    for (board, goal) in BARS {
-        for verb in ["admit", "settle"] {
-            let worst = worst(&figures.instructions, &format!(": {verb}"), board);
-            let name = format!("adaptive, {board}: {verb}, the dearest");
-            bar(&mut page, &name, goal, worst);
-        }
-    }
-    for (board, _) in BARS {
-        let deepest = worst(&figures.stack, "", board);
-        bar(&mut page, &format!("adaptive, {board}: deepest stack"), STACK, deepest);
-    }
     page
-}
-
-/// The largest figure of `adaptive` whose name ends so.
-fn worst(rows: &[Row], end: &str, board: &str) -> u64 {
-    let of = rows.iter().filter(|row| row.target == board);
-    let of = of.filter(|row| row.what.starts_with("adaptive") && row.what.ends_with(end));
-    of.map(|row| row.figure).max().unwrap_or(0)
 }

@@ -12,37 +12,24 @@ use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
 
-/// The limit for `adaptive`: a poll that admits and its settle.
-const PAIR: u64 = 200;
-
 /// Below the folder of its build.
 const PROGRAM: &str = "release/tidegate-cost";
 
-pub fn run(json: bool) -> Result<()> {
+pub fn run() -> Result<()> {
     setup::need(&["valgrind"])?;
     let folder = root().join("target/cost");
     build(&folder)?;
     let (compiler, target) = compiler()?;
     // Each line is the name of a subject, and what it is. The first is the frame of all.
     let listed = step("listing the subjects", Command::new(folder.join(PROGRAM)))?;
-    let (mut names, mut rows) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
     for (name, what) in listed.lines().filter_map(|line| line.split_once(' ')) {
         let figure = count(&folder, name)?;
-        names.push(name);
         rows.push(Row { what: what.into(), target: target.clone(), figure });
     }
     let frame = rows.remove(0).figure;
     rows.iter_mut().for_each(|row| row.figure = row.figure.saturating_sub(frame));
-    let of = |name: &str| {
-        let named = names[1..].iter().zip(&rows).find(|(it, _)| **it == name);
-        named.map_or(0, |(_, row)| row.figure)
-    };
-    let counted = boards::count()?;
-    if json {
-        println!("{}", table::json(rows.iter().chain(&counted.instructions), "instructions"));
-        return Ok(());
-    }
-    publish("cost.md", &(page(&rows, of, &compiler) + &boards::section(&counted)))
+    publish("cost.md", &(page(&rows, &compiler) + &boards::section(&boards::count()?)))
 }
 
 fn build(folder: &Path) -> Result<()> {
@@ -77,7 +64,7 @@ fn per_call(output: &str) -> Option<u64> {
     (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
 }
 
-fn page(rows: &[Row], of: impl Fn(&str) -> u64, compiler: &str) -> String {
+fn page(rows: &[Row], compiler: &str) -> String {
     let mut page = String::from(
         "# Cost\n\n\
          Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
@@ -86,15 +73,6 @@ fn page(rows: &[Row], of: impl Fn(&str) -> u64, compiler: &str) -> String {
          meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
     );
     table::table(&mut page, "instructions", &[&rows[0].target], rows);
-    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
-    for tier in ["open", "blind", "remaining", "period"] {
-        let name = format!("adaptive, {tier}: poll + settle");
-        table::bar(&mut page, &name, PAIR, of(&format!("adaptive-{tier}")));
-    }
-    let check = "plain GCRA against governor's check";
-    table::bar(&mut page, check, of("governor"), of("pacing"));
-    let clock = "`poll` of `fixed` against governor's check with its clock";
-    table::bar(&mut page, clock, of("governor-clock"), of("fixed-poll"));
     _ = write!(
         page,
         "\nCompiled by {compiler}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \

@@ -20,19 +20,11 @@ use crate::workspace::{root, rustc};
 #[derive(Subcommand)]
 pub enum Bench {
     /// Count the instructions per decision, of tidegate and other limiters, on the host and on microcontrollers
-    Cost {
-        /// Print rows `{"what","target","instructions"}` and write no table
-        #[arg(long)]
-        json: bool,
-    },
+    Cost,
     /// Draw the README's picture of the demo, in real time
     Demo,
     /// Measure the size, load time and frame rate of the web page
-    Page {
-        /// Print JSON and write no table
-        #[arg(long)]
-        json: bool,
-    },
+    Page,
     /// Compare the npm package with other clients, on servers that limit like real providers, in real time
     ///
     /// `cargo xtask bench providers --help` lists the options.
@@ -47,46 +39,33 @@ pub enum Bench {
     /// Run it on an idle machine.
     Shared {
         /// Measure only this fleet
-        fleet: Option<programs::Fleet>,
+        #[arg(value_parser = programs::fleets())]
+        fleet: Option<String>,
     },
     /// Measure the flash and state of firmware images on three targets
-    Size {
-        /// Print rows `{"what","target","bytes"}` and write no table
-        #[arg(long)]
-        json: bool,
-    },
+    Size,
     /// Compare tidegate-tower with governor, reqwest-retry and tower's own limit, on local servers, in real time
-    Tower {
-        /// Print rows and write no table
-        #[arg(long)]
-        json: bool,
-    },
+    Tower,
     /// Compare laws on randomly drawn servers and clients, and write tests/golden/worlds.md and worlds.svg
     ///
-    /// `tidegate-sim worlds` has more options: laws, families, hints, development worlds.
+    /// `tidegate-sim worlds` has more options: laws, families, hints, JSON.
     Worlds {
         /// The seed of the worlds
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
-        /// Draw this many worlds instead of 200, and only show the result
-        #[arg(long, value_name = "N")]
-        worlds: Option<u32>,
-        /// Print JSON and write no table
-        #[arg(long)]
-        json: bool,
     },
 }
 
 pub fn run(bench: Bench) -> Result<ExitCode> {
     match bench {
-        Bench::Cost { json } => cost::run(json)?,
+        Bench::Cost => cost::run()?,
         Bench::Demo => demo::run()?,
-        Bench::Page { json } => programs::page(json)?,
+        Bench::Page => programs::page()?,
         Bench::Providers { args } => programs::providers(args)?,
-        Bench::Shared { fleet } => programs::shared(fleet)?,
-        Bench::Size { json } => size::run(json)?,
-        Bench::Tower { json } => programs::tower(json)?,
-        Bench::Worlds { seed, worlds, json } => programs::worlds(seed, worlds, json)?,
+        Bench::Shared { fleet } => programs::shared(fleet.as_deref())?,
+        Bench::Size => size::run()?,
+        Bench::Tower => programs::tower()?,
+        Bench::Worlds { seed } => programs::worlds(seed)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use clap::ValueEnum;
 
 use super::publish;
 use crate::progress::step;
@@ -16,63 +15,55 @@ use crate::workspace::{cargo, root};
 use crate::{npm, page, programs, setup};
 
 /// Runs a program that writes its figures to the file that it is given, and publishes them.
-fn report(name: &str, label: &str, mut bench: Command, json: bool) -> Result<()> {
+fn report(name: &str, label: &str, mut bench: Command) -> Result<()> {
     let file = root().join("target").join(name);
-    bench.arg(&file).args(json.then_some("--json"));
+    bench.arg(&file);
     step(label, bench)?;
     let figures = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
-    if !json {
-        return publish(name, &figures);
-    }
-    print!("{figures}");
-    Ok(())
+    publish(name, &figures)
 }
 
 /// The page in a real browser: size, loading, frame times.
-pub fn page(json: bool) -> Result<()> {
+pub fn page() -> Result<()> {
     page::build()?;
     setup::need(&["chromium"])?;
     let mut bench = web::program();
     bench.arg("bench.mjs");
-    report("page.md", "bench.mjs", bench, json)
+    report("page.md", "bench.mjs", bench)
 }
 
 /// tidegate-tower beside other limiters and retries.
-pub fn tower(json: bool) -> Result<()> {
+pub fn tower() -> Result<()> {
     let target = root().join("target");
     let mut build = cargo("build");
     build.args(["--release", "--package", "tidegate-tower-bench", "--target-dir"]).arg(&target);
     step("building tools/bench/tower", build)?;
     let bench = Command::new(target.join("release/tidegate-tower-bench"));
-    report("tower.md", "ten servers, four clients, about four minutes", bench, json)
+    report("tower.md", "ten servers, four clients, about four minutes", bench)
 }
 
-/// The kinds of fleets that share one budget.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Fleet {
-    /// Edge workers, by a Durable Object
-    Workerd,
-    /// Node processes, by a Redis server
-    Redis,
-    /// Processes of Node and in Rust by a socket, and tabs of a browser
-    Local,
+/// The kinds of fleets that share one budget, how long each is measured, and what it needs: edge workers with a
+/// Durable Object, Node processes with a Redis server, and processes of one machine and tabs of a browser.
+const FLEETS: [(&str, &str, &[&str]); 3] = [
+    ("workerd", "a quarter of an hour", &[]),
+    ("redis", "twelve minutes", &["redis"]),
+    ("local", "twenty minutes", &["chromium"]),
+];
+
+pub fn fleets() -> [&'static str; 3] {
+    FLEETS.map(|(kind, ..)| kind)
 }
 
-pub fn shared(fleet: Option<Fleet>) -> Result<()> {
+pub fn shared(fleet: Option<&str>) -> Result<()> {
     npm::package()?;
     wasm::install()?;
     programs::build()?;
-    for fleet in Fleet::value_variants().iter().filter(|it| fleet.is_none_or(|one| one == **it)) {
-        let (kind, time, needs) = match fleet {
-            Fleet::Workerd => ("workerd", "a quarter of an hour", None),
-            Fleet::Redis => ("redis", "twelve minutes", Some("redis")),
-            Fleet::Local => ("local", "twenty minutes", Some("chromium")),
-        };
-        setup::need(needs.as_slice())?;
+    for (kind, time, needs) in FLEETS.iter().filter(|it| fleet.is_none_or(|one| one == it.0)) {
+        setup::need(needs)?;
         let mut table = Command::new("node");
         table.arg("fleet-table.mjs").arg(kind).current_dir(npm::folder().join("test"));
         programs::tell(&mut table);
-        report(&format!("shared-{kind}.md"), &format!("{kind}, {time}"), table, false)?;
+        report(&format!("shared-{kind}.md"), &format!("{kind}, {time}"), table)?;
     }
     Ok(())
 }
@@ -101,24 +92,16 @@ pub fn providers_folder() -> PathBuf {
 /// `adaptive` first, then its peers.
 const LAWS: &str = "adaptive,aimd,heroku-proportional,aws-cubic,backoff,none,oracle";
 
-/// Laws in random worlds, in the simulator. Messages go to stderr: stdout is for the rows or the tables.
-pub fn worlds(seed: u64, worlds: Option<u32>, json: bool) -> Result<()> {
+/// Laws in random worlds, in the simulator. Messages go to stderr: stdout is for the tables.
+pub fn worlds(seed: u64) -> Result<()> {
     const PROGRAM: [&str; 4] = ["--profile", "thorough", "--package", "tidegate-sim"];
     let mut build = cargo("build");
     build.args(PROGRAM);
     step("building tidegate-sim", build)?;
+    eprintln!("worlds.md and worlds.svg go to tests/golden");
     // `exec` through `cargo run`, so that signals and the exit status are the program's own.
     let mut program = cargo("run");
-    program.arg("--quiet").args(PROGRAM).arg("--manifest-path").arg(root().join("Cargo.toml"));
-    program.args(["--", "worlds", "--law", LAWS, "--seed", &seed.to_string()]);
-    if let Some(worlds) = worlds {
-        program.args(["--worlds", &worlds.to_string()]);
-    }
-    if json {
-        program.arg("--json");
-    } else if worlds.is_none() {
-        program.arg("--out").arg(root().join("tests/golden"));
-        eprintln!("worlds.md and worlds.svg go to tests/golden");
-    }
+    program.arg("--quiet").args(PROGRAM).args(["--", "worlds", "--law", LAWS]);
+    program.args(["--seed", &seed.to_string(), "--out", "tests/golden"]);
     Err(program.exec()).context("cannot start tidegate-sim")
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::image::Image;
-use super::table::{self, Row, thousands};
+use super::table::{self, Row};
 use super::{compiler, publish};
 use crate::progress::step;
 use crate::setup::rustup;
@@ -52,20 +52,6 @@ const STATE: [(&str, &str); 8] = [
     ("LEAST_AIMD_THROTTLE", "embassy throttle with aimd, for 1 call and 1 task"),
 ];
 
-/// The limits by part and target, and their goals.
-const BARS: [(&str, &str, u64, u64); 10] = [
-    ("adaptive", "thumbv6m-none-eabi", 8_704, 7_168),
-    ("adaptive", "thumbv7em-none-eabihf", 8_192, 7_168),
-    ("fixed", "thumbv6m-none-eabi", 1_536, 1_024),
-    ("throttle_adaptive", "thumbv6m-none-eabi", 12_800, 10_752),
-    ("throttle_adaptive", "thumbv7em-none-eabihf", 12_288, 10_752),
-    ("throttle_adaptive_outcome", "thumbv6m-none-eabi", 11_000, 9_000),
-    ("throttle_aimd", "thumbv6m-none-eabi", 4_096, 3_584),
-    ("throttle_fixed", "thumbv6m-none-eabi", 2_600, 2_300),
-    ("LEAST_ADAPTIVE_THROTTLE", "thumbv6m-none-eabi", 192, 160),
-    ("LEAST_AIMD_THROTTLE", "thumbv6m-none-eabi", 112, 96),
-];
-
 const PAGE: &str = "size.md";
 /// The relative error of a figure, with the page's compiler and with another.
 const SAME: u64 = 50;
@@ -78,13 +64,8 @@ struct Weights {
     compiler: String,
 }
 
-pub fn run(json: bool) -> Result<()> {
-    let weights = weigh()?;
-    if json {
-        println!("{}", table::json(weights.rows(), "bytes"));
-        return Ok(());
-    }
-    publish(PAGE, &weights.page())
+pub fn run() -> Result<()> {
+    publish(PAGE, &weigh()?.page())
 }
 
 pub fn compare() -> Result<()> {
@@ -168,21 +149,6 @@ impl Weights {
         table::table(&mut page, "flash", &TARGETS, &self.flash);
         page.push('\n');
         table::table(&mut page, "memory", &TARGETS, &self.memory);
-        page.push_str("\n| bar | target | must | aim | is |\n|---|---|---:|---:|---|\n");
-        for (name, target, must, aim) in BARS {
-            let part = FLASH.iter().chain(&STATE).find(|part| part.0 == name);
-            let Some((_, what)) = part else { continue };
-            let mut rows = self.rows().filter(|row| row.what == *what && row.target == target);
-            let Some(Row { figure: bytes, .. }) = rows.next() else { continue };
-            let bytes = *bytes;
-            let verdict = match bytes {
-                _ if bytes <= aim => "aim met".into(),
-                _ if bytes <= must => "must met".into(),
-                _ => format!("**{} above must**", thousands(bytes - must)),
-            };
-            let [must, aim, bytes] = [must, aim, bytes].map(thousands);
-            _ = writeln!(page, "| {what} | {target} | {must} | {aim} | {bytes}: {verdict} |");
-        }
         _ = writeln!(
             page,
             "\nCompiled with opt-level \"z\", fat LTO and panic = \"abort\" by {}.\n\n\

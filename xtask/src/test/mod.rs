@@ -3,7 +3,6 @@
 mod checks;
 pub mod embedded;
 mod guides;
-mod host;
 mod no_panic;
 pub mod package;
 mod parts;
@@ -25,62 +24,48 @@ type Check = fn(&mut Tally);
 struct Part {
     name: &'static str,
     about: &'static str,
-    /// What the complete part runs beside the checks of the table.
-    all: Check,
-    /// The same, if the part belongs to the short suite.
-    quick: Option<Check>,
+    /// What the part runs beside the checks of the table, except in the short suite.
+    more: Check,
 }
 
 /// How many parts run beside each other. Some mostly wait for servers, browsers and clocks.
 const LANES: usize = 4;
 
-const fn part(name: &'static str, about: &'static str, all: Check, quick: Option<Check>) -> Part {
-    Part { name, about, all, quick }
+const fn part(name: &'static str, about: &'static str, more: Check) -> Part {
+    Part { name, about, more }
 }
 
 fn no_more(_: &mut Tally) {}
 
 /// In the order in which they start: those first that take longest.
 const PARTS: [Part; 19] = [
-    part("guides", "follow each guide in an empty folder", guides::run, None),
-    part("wasm", "the npm package in every supported runtime", wasm::run, None),
-    part("web", "the page in a real browser", web::run, None),
-    part("host", "the tests of every crate on this machine", host::run, Some(host::quick)),
+    part("guides", "follow each guide in an empty folder", guides::run),
+    part("wasm", "the npm package in every supported runtime", wasm::run),
+    part("web", "the page in a real browser", web::run),
+    part("host", "the tests of every crate on this machine", no_more),
     part(
         "embedded",
         "embassy's throttle in virtual time, and firmware on emulated boards",
         embedded::run,
-        Some(no_more),
     ),
-    part(
-        "conformance",
-        "the oracle's vectors on every runtime",
-        |tally| embedded::on_boards(&["the_vectors", "--test-threads=1"], tally),
-        Some(no_more),
-    ),
+    part("conformance", "the oracle's vectors on every runtime", embedded::vectors),
     part(
         "lint",
         "formatting, clippy, scripts and workflow files; the same as `cargo xtask lint`",
         parts::lint,
-        Some(no_more),
     ),
-    part("features", "clippy for each feature", no_more, None),
-    part("exhaustive", "every order of six events under small policies", no_more, None),
-    part("proofs", "lemmas about core's arithmetic", no_more, None),
-    part("fuzz", "the fuzz corpus", no_more, None),
-    part(
-        "docs",
-        "documentation builds without warnings or dead links",
-        parts::docs,
-        Some(parts::pages),
-    ),
-    part("no-panic", "prove that core has no reachable panic", no_panic::run, None),
-    part("package", "crates are complete and build from their packages", package::run, None),
-    part("hints", "bursts against servers with each family of hints", wasm::alone, None),
-    part("hostile", "clients against malicious servers", wasm::alone, None),
-    part("msrv", "build with the minimum Rust version", no_more, None),
-    part("supply", "licences, sources and advisories of dependencies", parts::advisories, None),
-    part("wiring", "the wiring for four chips links to images that start", wiring::run, None),
+    part("features", "clippy for each feature", no_more),
+    part("exhaustive", "every order of six events under small policies", no_more),
+    part("proofs", "lemmas about core's arithmetic", no_more),
+    part("fuzz", "the fuzz corpus", no_more),
+    part("docs", "documentation builds without warnings or dead links", parts::docs),
+    part("no-panic", "prove that core has no reachable panic", no_panic::run),
+    part("package", "crates are complete and build from their packages", package::run),
+    part("hints", "bursts against servers with each family of hints", wasm::alone),
+    part("hostile", "clients against malicious servers", wasm::alone),
+    part("msrv", "build with the minimum Rust version", no_more),
+    part("supply", "licences, sources and advisories of dependencies", parts::advisories),
+    part("wiring", "the wiring for four chips links to images that start", wiring::run),
 ];
 
 /// Stands for all parts except those of `BY_NAME`.
@@ -106,8 +91,8 @@ With BLESS=1, tests write the committed files instead of comparing them:
 /// The list of parts for `--help`, one per line.
 pub fn help() -> String {
     let mut help = String::from("Parts (* = in the short suite):");
-    for Part { name, about, quick, .. } in &PARTS {
-        let star = if quick.is_some() { "*" } else { " " };
+    for Part { name, about, .. } in &PARTS {
+        let star = if checks::are_in_short_suite(name) { "*" } else { " " };
         _ = write!(help, "\n {star}{name:<11} {about}");
     }
     _ = write!(help, "\n  {ALL:<11} all of them except {}", BY_NAME.join(", "));
@@ -127,18 +112,19 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
         ALL => !BY_NAME.contains(&part),
         asked => asked == part,
     };
-    let wanted = |part: &Part| match asked {
-        [] => part.quick,
-        asked => asked.iter().any(|asked| named(part.name, asked)).then_some(part.all),
+    let short = asked.is_empty();
+    let is_wanted = |part: &&Part| match short {
+        true => checks::are_in_short_suite(part.name),
+        false => asked.iter().any(|asked| named(part.name, asked)),
     };
-    let parts: Vec<_> = PARTS.iter().filter_map(|part| Some((part, wanted(part)?))).collect();
+    let parts: Vec<_> = PARTS.iter().filter(is_wanted).collect();
     let (number, mut rows) = (parts.len(), Vec::new());
-    let take = |(part, more)| take(part, asked.is_empty(), more);
+    let take = |part| take(part, short);
     let mut ended = |row| {
         rows.push(row);
         println!("{} of {number} parts have ended\n", rows.len());
     };
-    let (alone, others) = parts.into_iter().partition(|(part, _)| ALONE.contains(&part.name));
+    let (alone, others) = parts.into_iter().partition(|part| ALONE.contains(&part.name));
     in_lanes(LANES, others, take, &mut ended);
     in_lanes(1, alone, take, &mut ended);
     rows.sort_by_key(|(tally, _)| PARTS.iter().position(|part| part.name == tally.part));
@@ -146,12 +132,14 @@ pub fn run(asked: &[String]) -> Result<ExitCode> {
 }
 
 /// Runs a part. Returns its result and duration.
-fn take(part: &Part, quick: bool, more: Check) -> (Tally, Duration) {
+fn take(part: &Part, short: bool) -> (Tally, Duration) {
     println!("{}: {}", part.name, part.about);
     let since = Instant::now();
     let mut tally = Tally { part: part.name, ..Tally::default() };
-    checks::run(part.name, quick, &mut tally);
-    more(&mut tally);
+    checks::run(part.name, short, &mut tally);
+    if !short {
+        (part.more)(&mut tally);
+    }
     let took = since.elapsed();
     println!("{}: {tally} ({} s)", part.name, took.as_secs());
     (tally, took)
@@ -160,7 +148,7 @@ fn take(part: &Part, quick: bool, more: Check) -> (Tally, Duration) {
 /// Runs a whole part beside the checks of `tally`.
 pub fn complete(name: &str, tally: &mut Tally) {
     let part = PARTS.iter().find(|part| part.name == name);
-    tally.add(part.map(|part| take(part, false, part.all).0).unwrap_or_default());
+    tally.add(part.map(|part| take(part, false).0).unwrap_or_default());
 }
 
 /// Prints the table of parts, and the sums on the last line.

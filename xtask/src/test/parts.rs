@@ -5,20 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::progress::{self, step};
+use crate::progress::{step, step_within};
 use crate::setup;
+use crate::site;
 use crate::tally::Tally;
 use crate::workspace::cargo;
-use crate::{links, site};
 
-/// The documentation builds without warnings, and has no dead links.
+/// The documentation of the crates builds without warnings.
 pub fn docs(tally: &mut Tally) {
     tally.check("cargo doc", site::documented());
-    pages(tally);
-}
-
-pub fn pages(tally: &mut Tally) {
-    tally.verdict("links between pages", links::in_repository);
 }
 
 /// The known vulnerabilities of what the host builds. Firmware uses a subset of it.
@@ -36,24 +31,21 @@ pub fn advisories(tally: &mut Tally) {
 fn database() -> Result<Command> {
     let mut fetch = setup::tool("cargo-deny")?;
     fetch.args(["fetch", "db"]);
-    progress::brief("cargo deny fetch", fetch, Some(Duration::from_secs(60)))?;
+    step_within(Duration::from_secs(60), "cargo deny fetch", fetch)?;
     setup::tool("cargo-deny")
 }
 
-/// What no command says: floats in core.
+/// No float is in core. Core's lints forbid their types and arithmetic with them. Here clippy lists the literals whose
+/// type nothing states.
 pub fn lint(tally: &mut Tally) {
-    tally.verdict("no float in core", floats);
-}
-
-/// Core's lints forbid the types of floats and arithmetic with them. Here clippy lists the literals whose type nothing
-/// states.
-fn floats() -> Result<()> {
-    let mut command = cargo("clippy");
-    command.args(["--package", "tidegate", "--all-features", "--"]);
-    command.args(["-W", "clippy::default_numeric_fallback"]);
-    let output = step("clippy, floats", command)?;
-    let floats = output.split("\n\n").filter(|warning| warning.contains("_f64`"));
-    let floats: Vec<&str> = floats.collect();
-    ensure!(floats.is_empty(), "{}", floats.join("\n\n"));
-    Ok(())
+    tally.verdict("no float in core", || {
+        let mut command = cargo("clippy");
+        command.args(["--package", "tidegate", "--all-features", "--"]);
+        command.args(["-W", "clippy::default_numeric_fallback"]);
+        let output = step("clippy, floats", command)?;
+        let warnings = output.split("\n\n");
+        let floats: Vec<&str> = warnings.filter(|it| it.contains("_f64`")).collect();
+        ensure!(floats.is_empty(), "{}", floats.join("\n\n"));
+        Ok(())
+    });
 }

@@ -1,19 +1,18 @@
 //! The npm package: the crate's tests, the build, and the installed package in every runtime.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::ALONE;
 use crate::bench::programs::{PROVIDERS, providers_folder};
 use crate::programs::{node_test, node_tests};
 use crate::progress::step;
 use crate::setup::{self, rustup};
-use crate::tally::{Outcome, Tally};
-use crate::workspace::{copy, empty, root};
+use crate::tally::Tally;
+use crate::workspace::{empty, root};
 use crate::{npm, programs};
 
 /// The longest of the test files in `wasm/test`. They start first.
@@ -23,18 +22,13 @@ const LONGEST: [&str; 8] =
 const LANES: usize = 3;
 
 pub fn run(tally: &mut Tally) {
-    if tally.verdict("build", npm::package).is_none() {
-        return;
-    }
-    if tally.verdict("pack and install", install).is_some() {
-        tally.verdict("the browser", || setup::need(&["chromium"]));
-        tally.verdict("redis-server", || setup::need(&["redis"]));
+    if is_installed(tally) {
+        tally.verdict("the browser and Redis", || setup::need(&["chromium", "redis"]));
         tally.verdict("the programs", programs::build);
         tally.verdict("a worker in Rust", worker);
         let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
         let files = files.into_iter().flatten().filter(|name| !ALONE.contains(&&**name));
-        let run = |name: &str| Outcome::command(name, node(name));
-        tally.at_once(LANES, files.map(|name| (name, run)).collect());
+        tally.at_once(LANES, files.collect(), node);
     }
     // A short run of the bench with limits of real providers.
     tally.verdict("install, providers", || npm::install(PROVIDERS));
@@ -43,24 +37,21 @@ pub fn run(tally: &mut Tally) {
 
 /// The test file of a part that is measured alone.
 pub fn alone(tally: &mut Tally) {
-    let built = tally.verdict("build, pack and install", || {
-        programs::build()?;
-        npm::package()?;
-        install()
-    });
-    if built.is_some() {
+    tally.verdict("the programs", programs::build);
+    if is_installed(tally) {
         tally.check("fetch in Node", node_test(&folder(), tally.part, &[]));
     }
 }
 
-/// The package as published: its source map, types, licences and size, and whether a second build gives the same files.
+/// The package as published: its source map, types, licences and size.
 pub fn package(tally: &mut Tally) {
-    let ready =
-        tally.verdict("build, pack and install", || npm::package().and_then(|()| install()));
-    if ready.is_some() {
+    if is_installed(tally) {
         tally.check("package", node("package"));
-        tally.verdict("reproducible build", repeat);
     }
+}
+
+fn is_installed(tally: &mut Tally) -> bool {
+    tally.verdict("build, pack and install", || npm::package().and_then(|()| install())).is_some()
 }
 
 fn folder() -> PathBuf {
@@ -85,18 +76,6 @@ fn node(name: &str) -> Command {
     command
 }
 
-/// Builds the package again from scratch in another folder, and compares the files.
-fn repeat() -> Result<()> {
-    let _dist = npm::DIST.lock();
-    let before = empty(root().join("target/npm-before"))?;
-    let dist = npm::folder().join("dist");
-    copy(&dist, &before.join("dist"))?;
-    npm::build(&empty(root().join("target/npm-again"))?)?;
-    let mut compare = Command::new("diff");
-    compare.args(["--recursive", "--brief"]).args([before.join("dist"), dist]);
-    step("comparing the builds", compare).map(drop)
-}
-
 /// The package as it is published. A guide has its own copy.
 pub fn packed() -> PathBuf {
     npm::out().join("packed").join("tidegate-0.1.0.tgz")
@@ -111,26 +90,18 @@ pub fn install() -> Result<()> {
         return Ok(());
     }
     npm::install("tidegate-test")?;
-    let folder = npm::out().join("packed");
-    fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+    let packed_into = empty(npm::out().join("packed"))?;
     let mut pack = Command::new("npm");
-    pack.args(["pack", "--pack-destination"]).arg(folder).current_dir(npm::folder());
+    pack.args(["pack", "--pack-destination"]).arg(packed_into).current_dir(npm::folder());
     {
         let _dist = npm::DIST.lock();
         step("npm pack", pack)?;
     }
-    let installed = npm::folder().join("test/node_modules/tidegate");
-    // npm may remove the folder, and then this file with it.
-    let kept = installed.join(".packed.tgz");
-    if fs::read(packed()).ok() != fs::read(&kept).ok() {
-        // It has no dependencies, so npm would also only unpack it.
-        _ = fs::remove_dir_all(&installed);
-        fs::create_dir_all(&installed).with_context(|| installed.display().to_string())?;
-        let mut unpack = Command::new("tar");
-        unpack.arg("-xzf").arg(packed()).arg("--strip-components=1").arg("-C").arg(&installed);
-        step("tar", unpack)?;
-        fs::copy(packed(), &kept).context("cannot keep the packed package")?;
-    }
+    // It has no dependencies, so npm would also only unpack it.
+    let installed = empty(folder().join("node_modules/tidegate"))?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(packed()).arg("--strip-components=1").arg("-C").arg(installed);
+    step("tar", unpack)?;
     *done = true;
     Ok(())
 }

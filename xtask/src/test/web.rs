@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::programs::{node_test, node_tests};
-use crate::tally::{Outcome, Tally};
+use crate::tally::Tally;
 use crate::workspace::cargo;
 use crate::{page, programs, setup};
 
@@ -23,8 +23,7 @@ pub fn run(tally: &mut Tally) {
     // The slowest file turns every control of the laboratory.
     let folder = page::folder().join("test");
     let files = tally.verdict("the tests", || node_tests(&folder, &["lab"])).unwrap_or_default();
-    let run = |name: &str| Outcome::command(name, node_test(&folder, name, &[]));
-    tally.at_once(2, files.into_iter().map(|name| (name, run)).collect());
+    tally.at_once(2, files, |name| node_test(&folder, name, &[]));
 }
 
 pub fn program() -> Command {

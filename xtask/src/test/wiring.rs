@@ -16,11 +16,12 @@ use crate::setup::{self, rustup};
 use crate::tally::Tally;
 use crate::workspace::{installed, root};
 
-/// Each chip's name, its target, and QEMU's machine with its core and with memory at its addresses. QEMU has
-/// none of the chips, so an image runs until it needs the chip's own clock.
-const CHIPS: [(&str, &str, Option<&str>); 4] = [
+/// Each chip's name (RTIC is on an nRF52840), its target, and QEMU's machine with its core and with memory at its
+/// addresses. QEMU has none of the chips, so an image runs until it needs the chip's own clock.
+const CHIPS: [(&str, &str, Option<&str>); 5] = [
     ("rp2040", "thumbv6m-none-eabi", None),
     ("nrf52840", "thumbv7em-none-eabihf", Some("mps2-an386")),
+    ("rtic", "thumbv7em-none-eabihf", Some("mps2-an386")),
     ("stm32f4", "thumbv7em-none-eabihf", Some("netduinoplus2")),
     ("esp32c3", "riscv32imc-unknown-none-elf", None),
 ];

@@ -10,12 +10,14 @@
 //!
 //! The text between `<!-- install NAME -->` and `<!-- install end -->` depends on `published` in the root Cargo.toml.
 
+use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::progress::step;
 use crate::release;
-use crate::workspace::{files, root};
+use crate::workspace::root;
 
 const TABLES: [&str; 2] = ["tests/golden", "wasm/test"];
 const WRITE: &str = "BLESS=1 cargo test -p xtask written";
@@ -31,10 +33,13 @@ pub fn check() -> Result<()> {
     ];
     let lines = lines(release::published()?, names);
     let mut wrong = Vec::new();
-    for name in files()?.iter().filter(|it| it.ends_with(".md") || it.ends_with(".html")) {
+    let mut pages = Command::new("git");
+    pages.args(["ls-files", "--cached", "--others", "--exclude-standard", "*.md", "*.html"]);
+    pages.current_dir(root());
+    for name in step("git ls-files", pages)?.lines() {
         // A deleted file may still be listed.
         let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
-        let written = write(&text, table, &lines).with_context(|| name.clone())?;
+        let written = write(&text, table, &lines).with_context(|| name.to_owned())?;
         if env::var_os("BLESS").is_some() {
             fs::write(root().join(name), written)?;
         } else if text != written {

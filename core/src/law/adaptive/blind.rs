@@ -368,7 +368,8 @@ impl AdaptiveState {
             let Phase::Paced(paced) = &mut self.phase else { return };
             if down {
                 // The limit was not the cause: start with half of the last good rate, and return to
-                // it.
+                // it. An outage is no part of the server's window.
+                self.meter.skip(now - self.missed_at, now);
                 paced.target = self.interval;
                 self.interval = self.interval.octaves(1).min(SLOWEST);
             } else if misses < DARK {
@@ -398,7 +399,7 @@ impl AdaptiveState {
     /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, the cycle is a window,
     /// and epochs last for four of them. If the server has told something, the epoch has at least as many calls.
     fn read_meter(&mut self, now: Instant) {
-        let dark = now - self.event_at;
+        let dark = now - self.missed_at;
         let read = self.meter.end_dark(now, dark, self.usual);
         let quota = self.quota();
         let Phase::Paced(paced) = &mut self.phase else { return };

@@ -18,12 +18,12 @@ pub(super) const FINE: u8 = 2;
 pub(super) const LIMITS: u8 = 3;
 
 /// The parts of [`RESPONSE`]: its date, its age plus one, and whether a limit counts calls in
-/// flight, whether another attempt is useless, whether a plan's limit over hours or a week is
+/// flight, whether to retry the call, whether a plan's limit over hours or a week is
 /// exhausted, and the outcome of an error code.
 pub(super) const DATE: Part = Part::At;
 pub(super) const AGE: Part = Part::Cost;
 pub(super) const CONCURRENCY: Part = Part::Left;
-pub(super) const NO_RETRY: Part = Part::Limit;
+pub(super) const RETRY: Part = Part::Limit;
 pub(super) const EXHAUSTED: Part = Part::Partition;
 pub(super) const CODE: Part = Part::Period;
 
@@ -309,12 +309,14 @@ pub(super) fn aws_error(field: &mut Field<'_>) {
     }
 }
 
-/// `false` if another attempt is useless.
+/// Whether to retry the call. If headers differ, `false` counts.
 pub(super) fn should_retry(field: &mut Field<'_>) {
     let word = Name::of(field.text.letters());
-    if word == const { Name::known("false") } {
-        field.draft.put(NO_RETRY, 1);
-    } else if word != const { Name::known("true") } {
+    if word == const { Name::known("true") } {
+        field.draft.put(RETRY, 1);
+    } else if word == const { Name::known("false") } {
+        field.draft.put(RETRY, 2);
+    } else {
         field.text.fail();
     }
 }

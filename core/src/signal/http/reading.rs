@@ -190,7 +190,10 @@ impl Reading {
             _ => None,
         };
         answer.outcome = conclude(self.status, &self.drafts, code, &mut answer.hint);
-        answer.hint.no_retry = response.has(parse::NO_RETRY);
+        answer.hint.should_retry = match response.get(parse::RETRY) {
+            0 => None,
+            word => Some(word == 1),
+        };
         answer.hint.concurrency =
             response.has(parse::CONCURRENCY) && answer.outcome == Outcome::Throttled;
         answer.ignored = self.ignored;

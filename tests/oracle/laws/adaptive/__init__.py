@@ -646,6 +646,7 @@ class Adaptive(Law):
         if dark:
             self.read_meter(now)
         if self.down:
+            self.meter.skip(since(self.missed_at, now), now)
             paced.target, self.apart = self.apart, min(logs.octaves(self.apart, 1), SLOWEST)
         elif dark:
             self.apart = paced.target
@@ -657,7 +658,7 @@ class Adaptive(Law):
 
     def read_meter(self, now):
         """Reads what was served in a whole cycle of bright and dark time."""
-        dark, target = since(self.event_at, now), self.apart
+        dark, target = since(self.missed_at, now), self.apart
         read = self.meter.end_dark(now, dark, self.usual)
         if read is None:
             self.phase.target = target

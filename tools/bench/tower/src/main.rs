@@ -27,7 +27,6 @@ const RUNS: usize = 3;
 /// Runs in parallel. They mostly wait.
 const AT_ONCE: usize = 16;
 
-/// One client at one server.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub case: usize,
@@ -68,7 +67,6 @@ fn run() -> Result<()> {
     std::fs::write(&file, text).with_context(|| format!("{file} cannot be written"))
 }
 
-/// All clients at all servers.
 async fn servers() -> Result<Vec<Run>> {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut tasks = JoinSet::new();

@@ -24,7 +24,6 @@ pub struct Page<'a> {
     pub costs: &'a [Cost],
 }
 
-/// The results of one client at one server.
 #[derive(Clone, Copy)]
 struct Middle {
     seconds: f64,

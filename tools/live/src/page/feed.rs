@@ -5,7 +5,7 @@ use crate::options::Api;
 use crate::scene::{Scene, Watcher};
 use crate::server::{Row, Truth};
 use axum::response::sse::Event;
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,86 +18,37 @@ use tokio_stream::{Stream, StreamExt};
 /// The interval between updates.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// The state of the demo, as the page reads it.
-#[derive(Serialize)]
-pub struct Moment<'a> {
-    /// The API, if one is running.
-    api: Option<ApiAt>,
-    /// The fleet's run, if there is a fleet.
-    run: Option<Run<'a>>,
-    /// Seconds since this API started.
-    now: f64,
-    /// Calls per second that the API allows now.
-    allowed: f64,
-    /// Calls that the API could have served so far.
-    capacity: f64,
-    /// The server's counts of all callers.
-    total: Row,
-    /// The server's counts of callers outside the fleet, such as this page.
-    others: Row,
-    processes: Vec<Process>,
+/// The state of an API without a fleet, as the page reads it.
+pub fn of_api(api: &Api, address: SocketAddr, elapsed: Duration, truth: &Truth) -> Value {
+    json!({
+        "api": { "url": format!("http://{address}/"), "about": api.to_string() },
+        "run": null,
+        // Seconds since this API started.
+        "now": elapsed.as_secs_f64(),
+        // Calls per second that the API allows now, and calls that it could have served so far.
+        "allowed": api.rate_at(elapsed),
+        "capacity": truth.capacity,
+        // The server's counts of all callers, and of those outside the fleet, such as this page.
+        "total": truth.total(),
+        "others": truth.callers.first(),
+        "processes": [],
+    })
 }
 
-#[derive(Serialize)]
-struct ApiAt {
-    url: String,
-    about: String,
-}
-
-#[derive(Serialize)]
-struct Run<'a> {
-    law: &'a str,
-    seconds: f64,
-    workers: usize,
-}
-
-/// One process of the fleet: the server's counts of it, and its own report.
-#[derive(Serialize)]
-struct Process {
-    #[serde(flatten)]
-    row: Row,
-    /// The latest wait of its controller.
-    wait_ms: f64,
-}
-
-impl<'a> Moment<'a> {
-    /// The state of a run of the fleet.
-    pub fn of_fleet(scene: &'a Scene<'_>) -> Self {
-        let Scene { demo, law, elapsed, truth, members, .. } = *scene;
-        let run = Run { law, seconds: demo.seconds.as_secs_f64(), workers: demo.workers };
-        let mut moment = Moment::of_api(&demo.api, scene.address, elapsed, truth);
-        moment.run = Some(run);
-        let rows = truth.callers.iter().skip(1);
-        moment.processes =
-            rows.zip(members).map(|(row, member)| Process::new(*row, member)).collect();
-        moment
-    }
-
-    /// The state of an API without a fleet.
-    pub fn of_api(api: &Api, address: SocketAddr, elapsed: Duration, truth: &Truth) -> Self {
-        Moment {
-            api: Some(ApiAt { url: format!("http://{address}/"), about: api.to_string() }),
-            run: None,
-            now: elapsed.as_secs_f64(),
-            allowed: api.rate_at(elapsed),
-            capacity: truth.capacity,
-            total: truth.total(),
-            others: truth.callers.first().copied().unwrap_or_default(),
-            processes: Vec::new(),
-        }
-    }
-
-    /// The same state, marked as the last of this API.
-    fn leaving(self) -> Self {
-        Moment { api: None, ..self }
-    }
-}
-
-impl Process {
-    fn new(row: Row, member: &Member) -> Self {
-        let Member { tally, .. } = member;
-        Process { row, wait_ms: tally.wait_us as f64 / 1000.0 }
-    }
+/// The state of a run of the fleet.
+fn of_fleet(scene: &Scene<'_>) -> Value {
+    let Scene { demo, law, elapsed, truth, members, .. } = *scene;
+    let seconds = demo.seconds.as_secs_f64();
+    let mut moment = of_api(&demo.api, scene.address, elapsed, truth);
+    moment["run"] = json!({ "law": law, "seconds": seconds, "workers": demo.workers });
+    // The server's counts of each process, and the latest wait of its controller.
+    let process = |(row, member): (&Row, &Member)| {
+        let mut process = json!(row);
+        process["wait_ms"] = json!(member.tally.wait_us as f64 / 1000.0);
+        process
+    };
+    moment["processes"] = truth.callers.iter().skip(1).zip(members).map(process).collect();
+    moment
 }
 
 /// Distributes the latest state to readers. It is empty at the end.
@@ -114,11 +65,8 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Replaces the latest state.
-    pub fn tell(&self, moment: &Moment<'_>) {
-        if let Ok(text) = serde_json::to_string(moment) {
-            self.latest.send_replace(Some(text.into()));
-        }
+    pub fn tell(&self, moment: &Value) {
+        self.latest.send_replace(Some(moment.to_string().into()));
     }
 
     pub fn latest(&self) -> String {
@@ -153,11 +101,13 @@ impl Watcher for Feed {
     fn show(&mut self, scene: &Scene<'_>) {
         if self.told.is_none_or(|told| told.elapsed() >= EVERY) {
             self.told = Some(Instant::now());
-            self.tell(&Moment::of_fleet(scene));
+            self.tell(&of_fleet(scene));
         }
     }
 
     fn leave(&mut self, scene: &Scene<'_>) {
-        self.tell(&Moment::of_fleet(scene).leaving());
+        let mut last = of_fleet(scene);
+        last["api"] = Value::Null;
+        self.tell(&last);
     }
 }

@@ -4,7 +4,7 @@
 
 mod feed;
 
-pub use feed::{Feed, Moment};
+pub use feed::{Feed, of_api};
 
 use crate::loopback::is_loopback;
 use crate::options::PageOptions;
@@ -69,12 +69,10 @@ impl Page {
         Ok(Some(Page { address, feed, task }))
     }
 
-    /// The address of the page that shows the demo.
     pub fn url(&self) -> String {
         format!("http://{}/live.html", self.address)
     }
 
-    /// The feed that updates the page.
     pub fn feed(&self) -> Feed {
         self.feed.clone()
     }

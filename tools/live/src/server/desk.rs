@@ -100,11 +100,10 @@ impl Desk {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The counts up to now, or to closing time.
     pub fn truth(&self) -> Truth {
         let books = self.lock();
         let end = books.ledger.end(books.now());
-        Truth { callers: books.ledger.in_time().to_vec(), capacity: books.limiter.capacity(end) }
+        Truth { callers: books.ledger.in_time.clone(), capacity: books.limiter.capacity(end) }
     }
 
     fn decide(&self, caller: usize, work: Option<&str>) -> Call {

@@ -35,9 +35,10 @@ impl AddAssign for Row {
 /// run of a known length.
 #[derive(Debug)]
 pub struct Ledger {
-    in_time: Vec<Row>,
+    /// The rows up to closing time, anonymous calls first.
+    pub in_time: Vec<Row>,
     late: Vec<Row>,
-    closing: Nanos,
+    pub closing: Nanos,
 }
 
 impl Ledger {
@@ -46,26 +47,15 @@ impl Ledger {
         Ledger { in_time: rows.clone(), late: rows, closing: Nanos::MAX }
     }
 
-    /// Sets the closing time. Later calls count as late.
-    pub fn close(&mut self, at: Nanos) {
-        self.closing = at;
-    }
-
     /// The time up to which calls count.
     pub fn end(&self, now: Nanos) -> Nanos {
         self.closing.min(now)
     }
 
-    /// The row for a call that arrived at `now`.
     pub fn row(&mut self, caller: usize, now: Nanos) -> &mut Row {
         let rows = if now < self.closing { &mut self.in_time } else { &mut self.late };
         let caller = if caller < rows.len() { caller } else { 0 };
         &mut rows[caller]
-    }
-
-    /// The rows up to closing time, anonymous calls first.
-    pub fn in_time(&self) -> &[Row] {
-        &self.in_time
     }
 
     /// The calls served to each caller, including late ones.
@@ -82,11 +72,11 @@ mod tests {
     #[test]
     fn a_call_at_closing_time_is_late_and_still_counted() {
         let mut ledger = Ledger::new(1);
-        ledger.close(100);
+        ledger.closing = 100;
         for now in [0, 99, 100, 101] {
             ledger.row(1, now).served += 1;
         }
-        assert_eq!(ledger.in_time()[1].served, 2);
+        assert_eq!(ledger.in_time[1].served, 2);
         assert_eq!(ledger.served_in_all()[1], 4);
         assert_eq!((ledger.end(50), ledger.end(500)), (50, 100));
     }
@@ -96,6 +86,6 @@ mod tests {
         let mut ledger = Ledger::new(2);
         ledger.row(usize::MAX, 0).offered += 1;
         ledger.row(3, 0).offered += 1;
-        assert_eq!(ledger.in_time()[0].offered, 2);
+        assert_eq!(ledger.in_time[0].offered, 2);
     }
 }

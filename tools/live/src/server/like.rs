@@ -17,7 +17,6 @@ use tidegate_limits::{Any, Limit};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
 
-/// The time of a response.
 const LATENCY: Duration = Duration::from_millis(40);
 
 /// How long others keep the places that they have.
@@ -49,7 +48,6 @@ struct Counts {
     last: Option<f64>,
     /// The wait in the first response to a throttled call.
     said: Option<f64>,
-    /// When each call passed.
     passed: BTreeMap<String, f64>,
 }
 

@@ -14,7 +14,6 @@ pub struct Limiter {
     /// Of a concurrency limit, the expected time of a call.
     period: Nanos,
     limit: Any,
-    /// The time in which no call is served.
     outage: Range<Nanos>,
     /// How many calls have left a concurrency limit, and their time in all.
     left: (u64, u128),
@@ -39,7 +38,6 @@ impl Limiter {
         (!self.outage.contains(&now)).then(|| self.limit.take(now, 1))
     }
 
-    /// What to tell the caller of the last call.
     pub const fn told(&self, clock: SystemTime) -> Told<'_> {
         let Self { quota, period, ref limit, .. } = *self;
         Told { limit, quota, period, cost: 1, id: 0, now: clock }

@@ -93,7 +93,7 @@ impl Server {
 
     /// Sets the closing time. Later calls get a response but are counted separately.
     pub fn close_books(&self, at: Duration) {
-        self.desk.lock().ledger.close(nanos(at));
+        self.desk.lock().ledger.closing = nanos(at);
     }
 
     /// The counts up to now, or to closing time.

@@ -151,7 +151,6 @@ impl Provider {
         (status, head, body).into_response()
     }
 
-    /// The milliseconds that a response to a throttled call asks to wait.
     pub fn said(&self, told: &Told<'_>) -> Option<f64> {
         told.fill(self.said.as_ref()?).parse().ok()
     }

@@ -50,7 +50,6 @@ pub(super) struct ThreadTally {
 }
 
 impl Tally {
-    /// The counters for a scenario, its server and its threads.
     pub fn new(scenario: &Scenario, server: &Server, threads: &[Thread]) -> Self {
         let groups: Vec<_> =
             scenario.groups().flat_map(|group| (0..group.processes).map(move |_| group)).collect();

@@ -13,12 +13,12 @@
 //! one in two seconds. Nothing is measured in the first half second, so a call that is throttled then
 //! reduces the rate to the lowest one. It ignores the server's hints, except for a retry's delay.
 
-use tidegate::{Instant, Span};
+use tidegate::Instant;
 
+use super::paced::Rule;
 use super::smithy::Smithy;
-use super::{asleep, in_seconds, seconds};
 use crate::chance::Chance;
-use crate::throttle::{Answer, Call, Response, Throttle};
+use crate::throttle::{Call, Response};
 
 /// The share of the rate that a cut keeps.
 pub(super) const KEPT: f64 = 0.7;
@@ -28,49 +28,11 @@ const SMOOTHING: f64 = 0.8;
 /// The lowest rate, in calls a second.
 const FLOOR: f64 = 0.5;
 
-pub(super) struct AwsCubic {
-    limiter: Limiter,
-    retries: Smithy,
-}
-
-impl AwsCubic {
-    pub fn new(chance: Chance) -> Self {
-        let limiter = Limiter { rate: 1.0, capacity: 1.0, ..Limiter::default() };
-        Self { limiter, retries: Smithy::new(chance) }
-    }
-}
-
-impl Throttle for AwsCubic {
-    fn poll(&mut self, now: Instant, call: &Call) -> Answer {
-        if let Some(wait) = asleep(now, call) {
-            return wait;
-        }
-        if self.limiter.acquire(now) { Answer::Admit(0) } else { Answer::Full }
-    }
-
-    fn settle(&mut self, now: Instant, _: u64, response: &Response) {
-        self.limiter.update(now, response.outcome.is_pushback());
-    }
-
-    fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        self.retries.retry(now, call, response)
-    }
-
-    fn next_at(&self, now: Instant) -> Option<Instant> {
-        Some(self.limiter.token_at(now))
-    }
-}
-
-/// A token bucket, the cubic function that sets its rate, and the measured rate that bounds it. Times
-/// are in seconds, rates in calls a second.
+/// The cubic function that sets the rate, and the measured rate that bounds it.
 #[derive(Default)]
-struct Limiter {
+pub(super) struct AwsCubic {
+    /// Whether calls need tokens.
     on: bool,
-    rate: f64,
-    capacity: f64,
-    tokens: f64,
-    /// Up to when the tokens are counted, from the first response on.
-    filled_at: Option<f64>,
     /// The rate at the latest cut, and when it was.
     plateau: f64,
     cut_at: f64,
@@ -78,66 +40,57 @@ struct Limiter {
     /// The start of the half second that is measured, and the responses since.
     half_second: Option<f64>,
     responses: f64,
+    retries: Smithy,
 }
 
-impl Limiter {
-    /// Takes a token if there is one, or if calls need none yet.
-    fn acquire(&mut self, now: Instant) -> bool {
-        self.start(now);
-        if !self.on {
-            return true;
-        }
-        self.refill(now);
-        let left = self.tokens >= 1.0;
-        self.tokens -= if left { 1.0 } else { 0.0 };
-        left
-    }
-
-    /// When there is a token at the present rate. A waiting caller of the source sleeps until then.
-    fn token_at(&self, now: Instant) -> Instant {
-        let missing = seconds((1.0 - self.tokens) / self.rate);
-        now + missing.max(Span::from_nanos(1))
-    }
-
-    fn update(&mut self, now: Instant, throttled: bool) {
-        self.start(now);
-        self.measure(now);
-        let rate = if throttled {
-            self.plateau = if self.on { self.measured.min(self.rate) } else { self.measured };
-            self.cut_at = in_seconds(now);
-            self.on = true;
-            KEPT * self.plateau
-        } else {
-            cubic(SCALE, self.plateau, in_seconds(now) - self.cut_at)
-        };
-        self.refill(now);
-        self.rate = rate.min(2.0 * self.measured).max(FLOOR);
-        self.capacity = self.rate.max(1.0);
-        self.tokens = self.tokens.min(self.capacity);
-    }
-
-    /// Measurements start with the last whole second, the bucket when it is first used.
-    fn start(&mut self, now: Instant) {
-        let now = in_seconds(now);
-        self.half_second.get_or_insert(libm::floor(now));
-        self.filled_at.get_or_insert(now);
-    }
-
-    fn refill(&mut self, now: Instant) {
-        let now = in_seconds(now);
-        let passed = now - self.filled_at.replace(now).unwrap_or(now);
-        self.tokens = self.capacity.min(self.tokens + passed * self.rate);
-    }
-
-    fn measure(&mut self, now: Instant) {
+impl AwsCubic {
+    fn measure(&mut self, now: f64) {
         self.responses += 1.0;
-        let half_second = libm::floor(2.0 * in_seconds(now)) / 2.0;
+        let half_second = libm::floor(2.0 * now) / 2.0;
         let passed = half_second - self.half_second.unwrap_or(half_second);
         if passed > 0.0 {
             self.measured = SMOOTHING * self.responses / passed + (1.0 - SMOOTHING) * self.measured;
             self.responses = 0.0;
             self.half_second = Some(half_second);
         }
+    }
+}
+
+impl Rule for AwsCubic {
+    const STARTS_EMPTY: bool = true;
+    const TOKEN: f64 = 1.0;
+
+    /// Measurements start with the last whole second.
+    fn is_free(&mut self, now: f64) -> bool {
+        self.half_second.get_or_insert(libm::floor(now));
+        !self.on
+    }
+
+    fn rate(&mut self, now: f64, rate: f64, throttled: bool, _: bool) -> f64 {
+        self.measure(now);
+        let next = if throttled {
+            self.plateau = if self.on { self.measured.min(rate) } else { self.measured };
+            self.cut_at = now;
+            self.on = true;
+            KEPT * self.plateau
+        } else {
+            cubic(SCALE, self.plateau, now - self.cut_at)
+        };
+        next.min(2.0 * self.measured).max(FLOOR)
+    }
+
+    fn burst(&self, rate: f64) -> f64 {
+        rate.max(1.0)
+    }
+
+    fn retry(
+        &mut self,
+        now: Instant,
+        call: &mut Call,
+        response: &Response,
+        chance: &mut Chance,
+    ) -> bool {
+        self.retries.retry(now, call, response, chance)
     }
 }
 
@@ -149,8 +102,13 @@ pub(super) fn cubic(scale: f64, plateau: f64, passed: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use tidegate::Span;
+
     use super::*;
+    use crate::peer::in_seconds;
+    use crate::peer::paced::Paced;
     use crate::peer::tests::{accepted, at, call, throttled};
+    use crate::throttle::{Answer, Throttle};
 
     #[test]
     fn the_vector_that_the_sdks_share_is_reproduced() {
@@ -172,18 +130,15 @@ mod tests {
 
     /// A caller whose calls follow each other.
     struct Caller {
-        peer: AwsCubic,
+        peer: Paced<AwsCubic>,
         now: Instant,
     }
 
     impl Caller {
         /// Starts on a whole second, as recorded.
         fn new() -> Self {
-            Self { peer: AwsCubic::new(Chance::of(1)), now: at(1_000.0) }
-        }
-
-        fn rate(&self) -> f64 {
-            self.peer.limiter.rate
+            let peer = Paced::new(AwsCubic::default(), 1.0, Chance::of(1));
+            Self { peer, now: at(1_000.0) }
         }
 
         fn pass(&mut self, millis: u64) {
@@ -205,7 +160,7 @@ mod tests {
             let (mut answered, mut rate, mut left) = (0, f64::NAN, marks);
             while !left.is_empty() {
                 match self.peer.poll(self.now, &call()) {
-                    Answer::Full => self.now = self.peer.limiter.token_at(self.now),
+                    Answer::Full => self.now = self.peer.next_at(self.now).unwrap(),
                     _ => {
                         self.pass(millis);
                         while let Some(((mark, calls, expected), later)) = left.split_first()
@@ -218,7 +173,7 @@ mod tests {
                         }
                         self.peer.settle(self.now, 0, &accepted(0));
                         answered += 1;
-                        rate = self.rate();
+                        rate = self.peer.rate;
                     }
                 }
             }
@@ -232,7 +187,7 @@ mod tests {
         let mut caller = Caller::new();
         caller.calls(10, 10, &accepted(0));
         caller.calls(1, 10, &throttled(0));
-        assert_eq!(caller.rate(), 0.5);
+        assert_eq!(caller.peer.rate, 0.5);
         caller.run(1, &[(1.0, 0, 0.5), (5.0, 49, 49.6), (10.0, 985, 399.8)]);
     }
 
@@ -241,7 +196,7 @@ mod tests {
         let mut caller = Caller::new();
         caller.calls(1_000, 10, &accepted(0));
         caller.calls(1, 0, &throttled(0));
-        assert!((caller.rate() - 70.0).abs() < 1e-3, "{}", caller.rate());
+        assert!((caller.peer.rate - 70.0).abs() < 1e-3, "{}", caller.peer.rate);
         caller.run(
             10,
             &[

@@ -21,7 +21,6 @@ mod oracle;
 mod paced;
 mod smithy;
 mod supply;
-mod threads;
 
 use std::rc::Rc;
 
@@ -37,7 +36,7 @@ use paced::{Lance, Nall, Paced, PerCall};
 type Make = fn(Chance, &Rc<Outlook>) -> Box<dyn Throttle>;
 
 const PEERS: &[(&str, Make)] = &[
-    ("aws-cubic", |chance, _| Box::new(AwsCubic::new(chance))),
+    ("aws-cubic", |chance, _| Box::new(Paced::new(AwsCubic::default(), 1.0, chance))),
     ("nall-aimd", |chance, outlook| nall(false, chance, outlook)),
     ("nall-cubic", |chance, outlook| nall(true, chance, outlook)),
     ("request-rate-limiter", |chance, _| Box::new(Paced::new(PerCall, 10.0, chance))),
@@ -99,12 +98,10 @@ mod tests {
         Call::new(0, Instant::MAX)
     }
 
-    /// A call after this many attempts.
     pub(super) fn back(attempt: u32) -> Call {
         Call { attempt, ..call() }
     }
 
-    /// The instant this many seconds after the start.
     pub(super) fn at(seconds: f64) -> Instant {
         Instant::from_nanos((seconds * 1e9) as u64)
     }

@@ -15,13 +15,13 @@
 //! The obedient oracle also sends nothing until a `Retry-After` is over, as a server demands. Every
 //! client that obeys loses the same.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use tidegate::{Instant, Span};
 
 use super::sleep;
 use super::supply::Supply;
-use super::threads::Threads;
 use crate::scenario::units::Time;
 use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 
@@ -29,8 +29,8 @@ use crate::throttle::{Answer, Call, Ledger, Outlook, Response, Throttle};
 pub(super) struct Oracle {
     outlook: Rc<Outlook>,
     supply: Supply,
-    /// When the current call of a thread may be sent, once that is reserved.
-    promised: Threads<Option<Instant>>,
+    /// By thread: when its current call may be sent, once that is reserved.
+    promised: BTreeMap<u32, Instant>,
     /// Until when no call is sent, because the server said so. `None` if that is ignored.
     obeys: Option<Instant>,
 }
@@ -39,7 +39,7 @@ impl Oracle {
     pub fn new(outlook: &Rc<Outlook>, obeys: bool) -> Self {
         let (outlook, supply) = (Rc::clone(outlook), Supply::new(outlook));
         let obeys = obeys.then_some(Instant::ZERO);
-        Self { outlook, supply, promised: Threads::default(), obeys }
+        Self { outlook, supply, promised: BTreeMap::new(), obeys }
     }
 
     fn promise(&self, now: Instant) -> Instant {
@@ -108,13 +108,12 @@ impl Throttle for Oracle {
         if let Some(until) = self.obeys.filter(|until| *until > now) {
             return Answer::Wait(until);
         }
-        let leaves = match *self.promised.of(call.thread) {
-            Some(leaves) => leaves,
-            None => self.promise(now),
-        };
-        let waits = leaves > now;
-        *self.promised.of(call.thread) = waits.then_some(leaves);
-        if waits { Answer::Wait(leaves) } else { Answer::Admit(0) }
+        let leaves = self.promised.remove(&call.thread).unwrap_or_else(|| self.promise(now));
+        if leaves <= now {
+            return Answer::Admit(0);
+        }
+        self.promised.insert(call.thread, leaves);
+        Answer::Wait(leaves)
     }
 
     fn settle(&mut self, now: Instant, _: u64, response: &Response) {

@@ -27,33 +27,54 @@ pub(super) trait Rule {
     /// Bounds of the delay before the next attempt of a call.
     const DELAY: [f64; 2] = [0.0, 0.1];
     const TRIES: u32 = u32::MAX;
+    /// Whether the bucket is empty at first.
+    const STARTS_EMPTY: bool = false;
+    /// What a call needs, which may be a little less than a token.
+    const TOKEN: f64 = 1.0 - 1e-9;
+
+    /// Whether calls need no tokens yet.
+    fn is_free(&mut self, _now: f64) -> bool {
+        false
+    }
 
     /// The rate after a response. `waited` is whether its call had to wait for a token.
     fn rate(&mut self, now: f64, rate: f64, throttled: bool, waited: bool) -> f64;
 
     fn burst(&self, rate: f64) -> f64;
+
+    fn retry(
+        &mut self,
+        now: Instant,
+        call: &mut Call,
+        response: &Response,
+        chance: &mut Chance,
+    ) -> bool {
+        let [least, most] = Self::DELAY;
+        let again = response.outcome.is_retryable() && call.attempt < Self::TRIES;
+        again && sleep(now, call, seconds(chance.within(least, most)))
+    }
 }
 
 pub(super) struct Paced<R> {
     rule: R,
-    rate: f64,
+    pub(super) rate: f64,
     tokens: f64,
-    filled: f64,
+    /// Up to when the tokens are counted, from the first call on.
+    filled: Option<f64>,
     pause: Instant,
     chance: Chance,
 }
 
 impl<R: Rule> Paced<R> {
     pub fn new(rule: R, rate: f64, chance: Chance) -> Self {
-        let tokens = rule.burst(rate);
-        Self { rule, rate, tokens, filled: 0.0, pause: Instant::ZERO, chance }
+        let tokens = if R::STARTS_EMPTY { 0.0 } else { rule.burst(rate) };
+        Self { rule, rate, tokens, filled: None, pause: Instant::ZERO, chance }
     }
 
     fn fill(&mut self, now: Instant) {
         let now = in_seconds(now);
-        self.tokens += (now - self.filled).max(0.0) * self.rate;
+        self.tokens += (now - self.filled.replace(now).unwrap_or(now)) * self.rate;
         self.tokens = self.tokens.min(self.rule.burst(self.rate));
-        self.filled = now;
     }
 }
 
@@ -62,8 +83,12 @@ impl<R: Rule> Throttle for Paced<R> {
         if let Some(wait) = asleep(now, call) {
             return wait;
         }
+        self.filled.get_or_insert(in_seconds(now));
+        if self.rule.is_free(in_seconds(now)) {
+            return Answer::Admit(0);
+        }
         self.fill(now);
-        if self.pause > now || self.tokens < 1.0 - 1e-9 {
+        if self.pause > now || self.tokens < R::TOKEN {
             return Answer::Full;
         }
         self.tokens -= 1.0;
@@ -80,9 +105,7 @@ impl<R: Rule> Throttle for Paced<R> {
     }
 
     fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
-        let [least, most] = R::DELAY;
-        let again = response.outcome.is_retryable() && call.attempt < R::TRIES;
-        again && sleep(now, call, seconds(self.chance.within(least, most)))
+        self.rule.retry(now, call, response, &mut self.chance)
     }
 
     fn next_at(&self, now: Instant) -> Option<Instant> {

@@ -15,9 +15,10 @@
 //! Known defects: first attempts are always sent, so a caller in a loop hammers; a Retry-After of more
 //! than a few seconds is cut short.
 
+use std::collections::BTreeMap;
+
 use tidegate::{Instant, Outcome, Span};
 
-use super::threads::Threads;
 use super::{earlier_failures, seconds, sleep};
 use crate::chance::Chance;
 use crate::throttle::{Call, Response};
@@ -30,22 +31,29 @@ const HINT_REACH: Span = Span::from_secs(5);
 pub(super) struct Smithy {
     tokens: u32,
     /// The cost of the last retry of each thread's call.
-    paid: Threads<u32>,
-    chance: Chance,
+    paid: BTreeMap<u32, u32>,
+}
+
+impl Default for Smithy {
+    fn default() -> Self {
+        Self { tokens: TOKENS, paid: BTreeMap::new() }
+    }
 }
 
 impl Smithy {
-    pub fn new(chance: Chance) -> Self {
-        Self { tokens: TOKENS, paid: Threads::default(), chance }
-    }
-
     fn succeed(&mut self, call: &Call) {
-        let paid = if earlier_failures(call) == 0 { UNUSED } else { *self.paid.of(call.thread) };
+        let paid = if earlier_failures(call) == 0 { UNUSED } else { self.paid[&call.thread] };
         self.tokens = TOKENS.min(self.tokens + paid);
     }
 
     /// Plans the next attempt of a completed call by changing `call`. `false` if there is none.
-    pub fn retry(&mut self, now: Instant, call: &mut Call, response: &Response) -> bool {
+    pub fn retry(
+        &mut self,
+        now: Instant,
+        call: &mut Call,
+        response: &Response,
+        chance: &mut Chance,
+    ) -> bool {
         if response.outcome == Outcome::Ok {
             self.succeed(call);
         }
@@ -54,9 +62,9 @@ impl Smithy {
             return false;
         }
         self.tokens -= price;
-        *self.paid.of(call.thread) = price;
+        self.paid.insert(call.thread, price);
         let top = rung(base, earlier_failures(call));
-        let delay = whole_milliseconds(seconds(self.chance.within(0.0, top)));
+        let delay = whole_milliseconds(seconds(chance.within(0.0, top)));
         sleep(now, call, hinted(delay, response.hint.retry_after))
     }
 }
@@ -89,15 +97,19 @@ mod tests {
     use crate::peer::tests::{accepted, at, back, throttled};
     use tidegate::Hint;
 
+    fn retry(smithy: &mut Smithy, now: f64, call: &mut Call, response: &Response) -> bool {
+        smithy.retry(at(now), call, response, &mut Chance::of(1))
+    }
+
     fn failed() -> Response {
         Response { outcome: Outcome::Failed, ..throttled(0) }
     }
 
     #[test]
     fn the_tokens_match_the_sequences_of_the_source() {
-        let mut smithy = Smithy::new(Chance::of(1));
+        let mut smithy = Smithy::default();
         let mut step = |response: &Response, attempt, tokens, again| {
-            assert_eq!(smithy.retry(at(0.0), &mut back(attempt), response), again, "{tokens}");
+            assert_eq!(retry(&mut smithy, 0.0, &mut back(attempt), response), again, "{tokens}");
             assert_eq!(smithy.tokens, tokens);
         };
         // "Retry eventually succeeds": the last retry is refunded.
@@ -117,9 +129,9 @@ mod tests {
 
     #[test]
     fn a_retry_is_not_made_with_too_few_tokens() {
-        let mut smithy = Smithy::new(Chance::of(1));
+        let mut smithy = Smithy::default();
         let count = |smithy: &mut Smithy, response: &Response| {
-            (0..200).filter(|_| smithy.retry(at(0.0), &mut back(1), response)).count()
+            (0..200).filter(|_| retry(smithy, 0.0, &mut back(1), response)).count()
         };
         assert_eq!(count(&mut smithy, &failed()), 50);
         assert_eq!(count(&mut smithy, &throttled(0)), 0);
@@ -136,12 +148,12 @@ mod tests {
         {
             assert_eq!(rung(base, failures), top, "{base} {failures}");
         }
-        let mut smithy = Smithy::new(Chance::of(1));
-        let mut longest = Span::ZERO;
+        let mut smithy = Smithy::default();
+        let (mut longest, mut chance) = (Span::ZERO, Chance::of(1));
         for _ in 0..1_000 {
             let mut call = back(2);
             smithy.tokens = TOKENS;
-            assert!(smithy.retry(at(7.0), &mut call, &throttled(0)));
+            assert!(smithy.retry(at(7.0), &mut call, &throttled(0), &mut chance));
             let delay = call.not_before - at(7.0);
             assert_eq!(delay.as_nanos() % 1_000_000, 0, "{delay:?}");
             longest = longest.max(delay);
@@ -160,8 +172,8 @@ mod tests {
         }
         let mut call = back(1);
         let hint = Hint::retry_after(Span::from_secs(60));
-        let mut smithy = Smithy::new(Chance::of(1));
-        assert!(smithy.retry(at(0.0), &mut call, &Response { hint, ..throttled(0) }));
+        let mut smithy = Smithy::default();
+        assert!(retry(&mut smithy, 0.0, &mut call, &Response { hint, ..throttled(0) }));
         assert!((at(5.0)..at(5.5)).contains(&call.not_before), "{:?}", call.not_before);
     }
 }

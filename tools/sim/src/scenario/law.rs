@@ -24,11 +24,8 @@ pub enum LawSpec {
     },
     /// No rate, and a delay between a call's attempts.
     Backoff {
-        /// The first delay.
         base: Option<Time>,
-        /// The longest delay.
         most: Option<Time>,
-        /// The factor by which each attempt multiplies the delay.
         factor: Option<f64>,
         jitter: Option<JitterSpec>,
         /// How many attempts a call has, including the first. The default is unlimited.
@@ -38,7 +35,6 @@ pub enum LawSpec {
     Autosleeper {
         /// The delay after the first failure.
         initial: Option<Time>,
-        /// The longest delay.
         most: Option<Time>,
         /// The factor by which a failure multiplies the delay.
         up: Option<f64>,

@@ -29,7 +29,6 @@ pub struct Scenario {
     /// The file's name without its extension.
     #[serde(skip)]
     pub name: String,
-    /// A one-line description.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub title: String,
     pub end: Spanned<Time>,
@@ -54,7 +53,6 @@ pub struct Scenario {
     /// The one-way travel time of a call, drawn separately for each direction.
     #[serde(default = "from_25_to_75_ms")]
     pub latency: Spanned<Spread>,
-    /// Custom laws by name.
     #[serde(
         default,
         deserialize_with = "law::by_name",
@@ -101,7 +99,6 @@ pub struct Clients {
     /// How many attempts the program makes of a call at most, if the law has not given it up
     /// before. Unlimited if absent.
     pub tries: Option<u32>,
-    /// Calls that can never be served.
     pub bad: Option<Bad>,
     /// Whether call metrics cover only this group (and others with this key).
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
@@ -131,22 +128,12 @@ pub enum Demand {
     Think(Time),
     /// This many calls at once, again and again, which queue at the client. The first arise at the
     /// start.
-    Cron {
-        calls: u32,
-        /// How often.
-        every: Time,
-    },
+    Cron { calls: u32, every: Time },
     /// Like closed while on, silent while off, alternating from the start of the world.
-    OnOff {
-        /// The length of the on phase.
-        on: Time,
-        /// The length of the off phase.
-        off: Time,
-    },
+    OnOff { on: Time, off: Time },
 }
 
 impl Scenario {
-    /// Reads a scenario from a file.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -174,7 +161,6 @@ impl Scenario {
         self.clients.iter().map(Spanned::get_ref)
     }
 
-    /// The policy of a custom law of this scenario.
     pub fn own_law(&self, name: &str) -> Option<Policy> {
         self.laws.iter().find(|law| law.0 == name)?.1.get_ref().policy().ok()
     }
@@ -185,7 +171,6 @@ impl Scenario {
         crate::controllers::names().into_iter().chain(own).collect()
     }
 
-    /// How many bins the run has.
     pub fn bins(&self) -> u64 {
         let bin = self.bin.get_ref().span().as_nanos();
         self.end.get_ref().span().as_nanos().div_ceil(bin)

@@ -10,7 +10,6 @@ use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::{Rate, Time};
 
-/// The scenario's settings of an autoscaling server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct AutoscalingSpec {

@@ -10,11 +10,9 @@ use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::{GRAINS_PER_CALL, Rate};
 
-/// The scenario's settings of a bucket.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BucketSpec {
-    /// How many tokens it holds.
     pub burst: u32,
     /// The number of tokens at the start; full if absent.
     pub start: Option<u32>,
@@ -118,7 +116,6 @@ impl Limit for Bucket {
     }
 }
 
-/// A time that ends.
 fn finite(nanos: u64) -> Option<Span> {
     (nanos < u64::MAX).then_some(Span::from_nanos(nanos))
 }

@@ -71,7 +71,6 @@ impl Fault {
 }
 
 impl Reply {
-    /// The outcome of such a call.
     pub const fn outcome(self) -> Outcome {
         match self {
             Self::Ok => Outcome::Ok,

@@ -15,11 +15,8 @@ use crate::scenario::units::Time;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ban {
-    /// How many throttled calls.
     pub after: usize,
-    /// In how long a time.
     pub within: Time,
-    /// How long every call is throttled.
     pub length: Time,
     /// Whether each call during the ban starts it anew.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
@@ -33,7 +30,6 @@ pub(super) struct Guard {
     /// The most calls in flight, and the calls a second that they allow.
     flight: Option<(usize, f64)>,
     ban: Option<Ban>,
-    /// When the calls in flight leave.
     inside: BinaryHeap<Reverse<Instant>>,
     strikes: VecDeque<Instant>,
     banned: Instant,

@@ -35,12 +35,10 @@ pub struct HintSpec {
     /// The limit and its period on every response.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub quota: Honesty<QuotaSpec>,
-    /// The format of `RateLimit-Reset`.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub reset_form: ResetForm,
 }
 
-/// The format of a reset time.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResetForm {
@@ -71,12 +69,10 @@ impl ResetForm {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Calls per period.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaSpec {
     pub limit: u64,
-    /// In how long a time.
     pub period: Time,
 }
 
@@ -105,12 +101,10 @@ impl HintSpec {
         skewed.then_some("a skewed hint must be between 0 and 1000000 times the truth")
     }
 
-    /// Whether it reports nothing.
     pub fn is_silent(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The hint of a response with this outcome.
     pub fn about(&self, outcome: Outcome, limit: &dyn Limit, now: Instant) -> Hint {
         let truth = limit.standing(now);
         let retry_after = self.retry_after.tell(truth.next, scaled);

@@ -31,13 +31,11 @@ pub use sliding::{Sliding, SlidingSpec};
 pub use strangers::Strangers;
 pub use window::{Window, WindowSpec};
 
-/// The scenario's settings of its server.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
     pub bucket: Option<BucketSpec>,
     pub window: Option<WindowSpec>,
-    /// Workers with a bounded queue.
     pub queue: Option<QueueSpec>,
     /// A bucket whose rate follows the load and that accumulates credit.
     pub autoscaling: Option<AutoscalingSpec>,
@@ -87,7 +85,6 @@ impl Outage {
 
 /// A rate limit. It decides when a call arrives.
 pub trait Limit {
-    /// Admits a call or throttles it.
     fn arrive(&mut self, now: Instant, chance: &mut Chance) -> Ruling;
 
     /// A call that it admitted leaves the server at `leaves`.
@@ -160,7 +157,6 @@ impl Ruling {
     }
 }
 
-/// The server's answer to a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     pub outcome: Outcome,
@@ -243,7 +239,6 @@ type Node = Box<dyn Limit>;
 type Node = Bucket;
 
 impl Server {
-    /// The server that `spec` describes, in the run of `seed`.
     pub fn new(spec: &ServerSpec, seed: u64) -> Self {
         let mut chance = Chance::new(seed, Stream::Server);
         let limits = (0..spec.nodes.max(1)).map(|_| spec.limit(&mut chance)).collect();
@@ -382,7 +377,6 @@ pub(crate) fn latest(steps: &[(Instant, f64)], time: Instant) -> f64 {
     after.checked_sub(1).map_or(0.0, |last| steps[last].1)
 }
 
-/// Seconds from one time to another.
 pub fn seconds(from: Instant, to: Instant) -> f64 {
     (to - from).as_nanos() as f64 / 1e9
 }

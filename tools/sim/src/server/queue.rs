@@ -11,7 +11,6 @@ use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// The scenario's settings of a queueing server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueSpec {
@@ -21,17 +20,14 @@ pub struct QueueSpec {
     pub places: u32,
     /// The service time of a call: exponential with this mean.
     pub service: Time,
-    /// Later mean service times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<ServiceStep>,
 }
 
-/// A mean service time from a time on.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceStep {
     pub at: Time,
-    /// The mean from then on.
     pub service: Time,
 }
 

@@ -5,7 +5,6 @@ use tidegate::Instant;
 
 use crate::scenario::units::{GRAINS_PER_CALL, Rate, Time};
 
-/// A rate from a time on.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -35,7 +34,6 @@ impl Schedule {
         index.checked_sub(1).and_then(|i| self.0.get(i)).map_or(Rate::default(), |step| step.1)
     }
 
-    /// The steps after a time, until another.
     pub fn between(&self, from: Instant, to: Instant) -> &[(Instant, Rate)] {
         let after = |time| self.0.partition_point(|step| step.0 <= time);
         &self.0[after(from)..after(to.max(from))]

@@ -10,7 +10,6 @@ use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
 
-/// The scenario's settings of a sliding window.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlidingSpec {
@@ -20,7 +19,6 @@ pub struct SlidingSpec {
     /// Whether it estimates the calls.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub counter: bool,
-    /// Whether throttled calls count.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub counts_rejected: bool,
     /// How long a call takes until it counts. Only in a log.
@@ -49,7 +47,6 @@ pub struct Sliding {
 }
 
 impl Sliding {
-    /// The sliding window that `spec` describes.
     pub fn new(spec: &SlidingSpec) -> Self {
         Self { spec: *spec, log: VecDeque::new(), window: 0, counts: [0.0; 2] }
     }

@@ -15,7 +15,6 @@ pub enum Strangers {
         rate: Rate,
         /// The length of the on phase, which comes first.
         on: Time,
-        /// The length of the off phase.
         off: Time,
     },
     /// Many at once.

@@ -65,7 +65,6 @@ impl Desk {
         self.recorded = true_now;
     }
 
-    /// Restores its latest snapshot.
     pub fn restore(&mut self, now: Instant, true_now: u64) {
         let away = Span::from_nanos(true_now - self.recorded);
         let root = Root::restore(self.policy, true_now, &self.record, now, away, self.always);
@@ -73,7 +72,6 @@ impl Desk {
     }
 }
 
-/// A coordinator's answer to a request.
 pub fn answer<S: Source, const MEMBERS: usize>(
     coordinator: &mut Coordinator<S, MEMBERS, Heap>,
     now: Instant,

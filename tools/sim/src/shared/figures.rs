@@ -6,16 +6,14 @@ use super::{Demand, Fleet, Stretch, What};
 use crate::metric::{Micros, jain};
 use crate::server::{Server, seconds};
 
-/// The results of the stretches of a run, in order.
 pub type Figures = Vec<Outcome>;
 
-#[derive(Clone, Debug, serde::Serialize)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Calls served, as a share of the possible or the requested.
     pub util: f64,
     /// Throttled, as a share of the calls that arrived.
     pub throttled: f64,
-    /// Jain's index over the members.
     pub jain: f64,
     /// The share of calls that no message delayed: their lease was available when it was due.
     pub local: f64,

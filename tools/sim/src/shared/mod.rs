@@ -47,7 +47,6 @@ pub struct Fleet {
     /// machine: the next one continues from there at once. Otherwise it takes a snapshot every 5 s.
     #[serde(default)]
     pub recorded: bool,
-    /// The laws of the coordinator.
     pub laws: Vec<String>,
     /// The quota of the law `fixed`.
     pub quota: Option<Rate>,
@@ -93,7 +92,6 @@ pub enum What {
     Load(u32),
 }
 
-/// A part of the run with separate figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stretch {
@@ -105,10 +103,6 @@ pub struct Stretch {
 }
 
 impl Fleet {
-    /// Reads a fleet from a file.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] names the file and the line.
     pub fn read(path: &Path) -> Result<Self, ScenarioError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)

@@ -1,84 +1,22 @@
 //! The page: every fleet with each of its laws.
 
 use std::fmt::Write as _;
-use std::path::Path;
 
 use anyhow::Context;
 
-use super::{Figures, Fleet, Outcome, Stretch, run};
+use super::{Figures, Fleet, Outcome, run};
 use crate::metric::median;
 use crate::runner::each;
-use crate::scenario::files;
 
-/// One line of the page: a stretch of a fleet with a law.
-#[derive(Clone, Debug, serde::Serialize)]
-pub struct Line {
-    pub fleet: String,
-    pub law: String,
-    pub stretch: String,
-    /// The median of each figure over the seeds.
-    pub figures: Outcome,
-}
-
-/// The fleets of a folder, in the order of their names.
-///
-/// # Errors
-/// The folder or one of its files cannot be read.
-pub fn fleets(folder: &Path) -> anyhow::Result<Vec<Fleet>> {
-    let files = files(folder)?;
-    Ok(files.iter().map(|file| Fleet::read(file)).collect::<Result<_, _>>()?)
-}
-
-/// Runs all fleets under all their laws and these seeds.
-///
-/// # Errors
-/// A fleet names no law, or violates a promise.
-pub fn lines(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<Vec<Line>> {
-    let pairs: Vec<(&Fleet, &String)> =
-        fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law))).collect();
-    let jobs: Vec<_> =
-        pairs.iter().flat_map(|pair| seeds.iter().map(move |seed| (pair, seed))).collect();
+/// Runs all fleets under all their laws and these seeds, and writes the committed page.
+pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
+    let pairs = fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law)));
+    let jobs: Vec<_> = pairs.flat_map(|pair| seeds.iter().map(move |seed| (pair, *seed))).collect();
     let runs = each(&jobs, |((fleet, law), seed)| {
-        run(fleet, law, **seed).with_context(|| format!("{} with {law}", fleet.name))
+        run(fleet, law, *seed).with_context(|| format!("{} with {law}", fleet.name))
     });
     let runs: Vec<Figures> = runs.into_iter().collect::<anyhow::Result<_>>()?;
-    let pairs = pairs.iter().zip(runs.chunks(seeds.len()));
-    Ok(pairs.flat_map(|((fleet, law), runs)| stretches(fleet, law, runs)).collect())
-}
-
-fn stretches(fleet: &Fleet, law: &str, runs: &[Vec<Outcome>]) -> Vec<Line> {
-    let line = |(index, stretch): (usize, &Stretch)| Line {
-        fleet: fleet.name.clone(),
-        law: law.to_owned(),
-        stretch: stretch.name.clone(),
-        figures: middle(runs.iter().filter_map(|run| run.get(index))),
-    };
-    fleet.stretches.iter().enumerate().map(line).collect()
-}
-
-fn middle<'a>(runs: impl Iterator<Item = &'a Outcome> + Clone) -> Outcome {
-    let of = |figure: fn(&Outcome) -> f64| median(runs.clone().map(figure)).unwrap_or(0.0);
-    Outcome {
-        util: of(|run| run.util),
-        throttled: of(|run| run.throttled),
-        jain: of(|run| run.jain),
-        local: of(|run| run.local),
-        alone: of(|run| run.alone),
-        wait_p50_ms: of(|run| run.wait_p50_ms),
-        wait_p99_ms: of(|run| run.wait_p99_ms),
-        // Calls lost in any run are reported.
-        lost: runs.clone().map(|run| run.lost).sum(),
-        excess: of(|run| run.excess),
-        leases: of(|run| run.leases as f64) as u64,
-        messages: of(|run| run.messages),
-        messages_peak: of(|run| run.messages_peak as f64) as u64,
-        calls_a_message: of(|run| run.calls_a_message),
-        branch_messages: of(|run| run.branch_messages),
-    }
-}
-
-/// The committed page.
-pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
+    let mut runs = runs.chunks(seeds.len());
     let mut page = String::new();
     let _ = writeln!(page, "# One budget for a fleet\n");
     let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
@@ -103,33 +41,33 @@ pub fn page(fleets: &[Fleet], lines: &[Line], seeds: &[u64]) -> String {
             "| law | stretch | util | throttled | jain | local | alone | wait p50, p99 | lost | excess | leases | msg/s | calls/msg |\n\
              |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
         );
-        for line in lines.iter().filter(|line| line.fleet == fleet.name) {
-            let is = &line.figures;
-            let _ = writeln!(
-                page,
-                "| {} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {}{} | {:.2} |",
-                line.law,
-                line.stretch,
-                is.util * 100.0,
-                is.throttled * 100.0,
-                is.jain,
-                is.local * 100.0,
-                is.alone * 100.0,
-                is.wait_p50_ms,
-                is.wait_p99_ms,
-                is.lost,
-                is.excess,
-                is.leases,
-                is.messages,
-                is.messages_peak,
-                if is.branch_messages > 0.0 {
-                    format!("; {:.1}", is.branch_messages)
-                } else {
-                    String::new()
-                },
-                is.calls_a_message,
-            );
+        for (law, runs) in fleet.laws.iter().zip(&mut runs) {
+            for (index, stretch) in fleet.stretches.iter().enumerate() {
+                let figures = || runs.iter().map(|run| &run[index]);
+                let of = |figure: fn(&Outcome) -> f64| median(figures().map(figure)).unwrap_or(0.0);
+                let branch = Some(of(|is| is.branch_messages)).filter(|each| *each > 0.0);
+                let _ = writeln!(
+                    page,
+                    "| {law} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {}{} | {:.2} |",
+                    stretch.name,
+                    of(|is| is.util) * 100.0,
+                    of(|is| is.throttled) * 100.0,
+                    of(|is| is.jain),
+                    of(|is| is.local) * 100.0,
+                    of(|is| is.alone) * 100.0,
+                    of(|is| is.wait_p50_ms),
+                    of(|is| is.wait_p99_ms),
+                    // Calls lost in any run are reported.
+                    figures().map(|is| is.lost).sum::<u64>(),
+                    of(|is| is.excess),
+                    of(|is| is.leases as f64) as u64,
+                    of(|is| is.messages),
+                    of(|is| is.messages_peak as f64) as u64,
+                    branch.map_or(String::new(), |each| format!("; {each:.1}")),
+                    of(|is| is.calls_a_message),
+                );
+            }
         }
     }
-    page
+    Ok(page)
 }

@@ -97,10 +97,6 @@ const CUT_OFF_FOR: Span = Span::from_secs(60);
 /// The coordinator's clock is ahead by this.
 const DESK_SKEW: Span = Span::from_secs(1_800);
 
-/// Runs a fleet with a law to its end.
-///
-/// # Errors
-/// The law is unknown, or a promise was violated.
 pub fn run(fleet: &Fleet, law: &str, seed: u64) -> Result<Figures> {
     let world = World::new(fleet, law, seed);
     let mut world = world.with_context(|| format!("there is no law \"{law}\""))?;

@@ -15,12 +15,10 @@ pub struct Figure {
     pub worlds: usize,
     pub median: f64,
     pub p90: f64,
-    /// The largest.
     pub worst: f64,
 }
 
 impl Figure {
-    /// The figure of these values. `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -37,7 +35,6 @@ pub struct Row {
     pub family: &'static str,
     pub hints: &'static str,
     pub law: String,
-    /// How many worlds of the family were run.
     pub worlds: usize,
     #[serde(flatten)]
     pub score: Score<Figure>,

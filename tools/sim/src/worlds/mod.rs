@@ -129,10 +129,6 @@ families! {
 }
 
 impl Family {
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
-    }
-
     /// Whether latency is relative to that of the oracle.
     pub const fn has_oracle(self) -> bool {
         matches!(self, Self::Cron | Self::Wake | Self::Near)
@@ -198,10 +194,6 @@ impl Hints {
             Self::Reset => "remaining+reset",
             Self::Everything => "everything",
         }
-    }
-
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hints| hints.name() == name)
     }
 
     /// Whether it includes `retry_after`, `remaining`, `reset` and `quota`.

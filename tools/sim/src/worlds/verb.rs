@@ -26,10 +26,10 @@ pub struct Worlds {
     #[arg(long, conflicts_with = "family")]
     mixed: bool,
     /// Draw only worlds of this family
-    #[arg(long, value_parser = family)]
+    #[arg(long, value_parser = |name: &str| one(&Family::ALL, Family::name, name))]
     family: Option<Family>,
     /// Sets of hints, separated by commas [default: all]
-    #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = hints)]
+    #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = |name: &str| one(&Hints::ALL, Hints::name, name))]
     hints: Vec<Hints>,
     /// Runs of each world
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -50,14 +50,10 @@ fn law(name: &str) -> Result<String, String> {
     controllers::is_known(name).then(|| name.to_owned()).ok_or_else(unknown)
 }
 
-fn family(name: &str) -> Result<Family, String> {
-    let unknown = || format!("the families are {}", Family::ALL.map(Family::name).join(", "));
-    Family::named(name).ok_or_else(unknown)
-}
-
-fn hints(name: &str) -> Result<Hints, String> {
-    let unknown = || format!("the sets are {}", Hints::ALL.map(Hints::name).join(", "));
-    Hints::named(name).ok_or_else(unknown)
+fn one<T: Copy>(all: &[T], called: fn(T) -> &'static str, name: &str) -> Result<T, String> {
+    let names = || all.iter().map(|one| called(*one)).collect::<Vec<_>>().join(", ");
+    let found = all.iter().copied().find(|one| called(*one) == name);
+    found.ok_or_else(|| format!("choose one of {}", names()))
 }
 
 impl Worlds {
