@@ -1,18 +1,26 @@
 //! The coordinator with the budget of a fleet.
 
 use tidegate::law::{AnyLaw, Fixed};
-use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Source};
+use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Source, Storage};
 use tidegate::{Controller, Instant, Policy, Quota, Span};
 
 use super::Fleet;
 
+/// The lists of members and coordinators grow as they are used.
+#[derive(Debug)]
+pub struct Heap;
+
+impl Storage for Heap {
+    type List<T, const MOST: usize> = Vec<T>;
+}
+
 /// Room for all calls that are leased or in flight at once.
-type Root = Coordinator<Leases<AnyLaw, 16_384>, 1_024>;
+type Root = Coordinator<Leases<AnyLaw, 65_534, Heap>, 1_024, Heap>;
 
 /// The root, which holds the budget.
 pub struct Desk {
     policy: Policy,
-    root: Box<Root>,
+    root: Root,
     record: Vec<u8>,
     recorded: u64,
     /// Whether the record is written before each grant.
@@ -34,7 +42,7 @@ impl Desk {
         };
         let mut leases = Leases::new(Controller::new(policy, seed, now));
         leases.set_expiry(EXPIRY);
-        let root = Box::new(Coordinator::new(leases, now));
+        let root = Coordinator::new(leases, now);
         Some(Self {
             policy,
             root,
@@ -60,12 +68,12 @@ impl Desk {
     pub fn restore(&mut self, now: Instant, true_now: u64) {
         let away = Span::from_nanos(true_now - self.recorded);
         let root = Root::restore(self.policy, true_now, &self.record, now, away, self.always);
-        *self.root = root.expect("the record is valid");
+        self.root = root.expect("the record is valid");
     }
 }
 
 pub fn answer<S: Source, const MEMBERS: usize>(
-    coordinator: &mut Coordinator<S, MEMBERS>,
+    coordinator: &mut Coordinator<S, MEMBERS, Heap>,
     now: Instant,
     request: &[u8],
 ) -> Vec<u8> {

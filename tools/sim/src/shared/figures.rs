@@ -33,8 +33,10 @@ pub struct Outcome {
     pub messages: f64,
     /// The same in the busiest second.
     pub messages_peak: u64,
-    /// Calls sent per request.
+    /// Calls sent per request to the root.
     pub calls_a_message: f64,
+    /// Requests to a branch per second, on average over all.
+    pub branch_messages: f64,
 }
 
 pub struct Tally {
@@ -63,6 +65,7 @@ struct Count {
     excess: f64,
     leases: u64,
     messages: u64,
+    branch_messages: u64,
     second: u64,
     in_second: u64,
     peak: u64,
@@ -145,6 +148,10 @@ impl Tally {
         }
     }
 
+    pub fn branch_message(&mut self, now: Instant) {
+        self.at(now).for_each(|count| count.branch_messages += 1);
+    }
+
     pub fn figures(&self, fleet: &Fleet, server: &Server) -> Figures {
         self.stretches.iter().map(|count| count.outcome(fleet, server)).collect()
     }
@@ -184,6 +191,7 @@ impl Count {
             messages: self.messages as f64 / length,
             messages_peak: self.peak,
             calls_a_message: part(self.left, self.messages),
+            branch_messages: part(self.branch_messages, fleet.branches.into()) / length,
         }
     }
 }

@@ -12,12 +12,8 @@ use crate::runner::each;
 pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
     let pairs = fleets.iter().flat_map(|fleet| fleet.laws.iter().map(move |law| (fleet, law)));
     let jobs: Vec<_> = pairs.flat_map(|pair| seeds.iter().map(move |seed| (pair, *seed))).collect();
-    // A coordinator with room for a thousand members is a large value on a stack.
-    let pool = rayon::ThreadPoolBuilder::new().stack_size(64 << 20).build()?;
-    let runs = pool.install(|| {
-        each(&jobs, |((fleet, law), seed)| {
-            run(fleet, law, *seed).with_context(|| format!("{} with {law}", fleet.name))
-        })
+    let runs = each(&jobs, |((fleet, law), seed)| {
+        run(fleet, law, *seed).with_context(|| format!("{} with {law}", fleet.name))
     });
     let runs: Vec<Figures> = runs.into_iter().collect::<anyhow::Result<_>>()?;
     let mut runs = runs.chunks(seeds.len());
@@ -35,7 +31,8 @@ pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
          server's rate at any time. *leases*: the most leases held at once, which bounds the \
          excess together with the burst (and with the share of members that are cut off for longer \
          than they keep it). *msg/s*: requests per second to the coordinator that holds the \
-         budget, on average and in the busiest second."
+         budget, on average and in the busiest second; then to each coordinator between it and the \
+         members."
     );
     for fleet in fleets {
         let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
@@ -48,9 +45,10 @@ pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
             for (index, stretch) in fleet.stretches.iter().enumerate() {
                 let figures = || runs.iter().map(|run| &run[index]);
                 let of = |figure: fn(&Outcome) -> f64| median(figures().map(figure)).unwrap_or(0.0);
+                let branch = Some(of(|is| is.branch_messages)).filter(|each| *each > 0.0);
                 let _ = writeln!(
                     page,
-                    "| {law} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {} | {:.2} |",
+                    "| {law} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {}{} | {:.2} |",
                     stretch.name,
                     of(|is| is.util) * 100.0,
                     of(|is| is.throttled) * 100.0,
@@ -65,6 +63,7 @@ pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
                     of(|is| is.leases as f64) as u64,
                     of(|is| is.messages),
                     of(|is| is.messages_peak as f64) as u64,
+                    branch.map_or(String::new(), |each| format!("; {each:.1}")),
                     of(|is| is.calls_a_message),
                 );
             }

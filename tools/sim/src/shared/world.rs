@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use tidegate::shared::{Coordinator, Member, REQUEST_BYTES};
 use tidegate::{Decision, Hint, Instant, Outcome, Quota, Span};
 
-use super::desk::{Desk, answer};
+use super::desk::{Desk, Heap, answer};
 use super::figures::{Figures, Tally};
 use super::{Demand, Fleet, What};
 use crate::agenda::Agenda;
@@ -51,7 +51,7 @@ struct Call {
 }
 
 struct Leaf {
-    member: Member<128>,
+    member: Member<128, Heap>,
     /// Which of the successive members in this place it is.
     life: u32,
     skew: Span,
@@ -66,7 +66,7 @@ struct Leaf {
 
 /// A coordinator between the root and some members, which grants from its own leases.
 struct Branch {
-    coordinator: Box<Coordinator<Member<4_096>, 1_024>>,
+    coordinator: Coordinator<Member<4_096, Heap>, 1_024, Heap>,
     look: Instant,
 }
 
@@ -131,7 +131,7 @@ impl<'f> World<'f> {
         };
         for number in 0..fleet.branches {
             let member = member(number + (1 << 20), 0, seed, DESK_SKEW, Instant::ZERO);
-            let coordinator = Box::new(Coordinator::new(member, desk_now));
+            let coordinator = Coordinator::new(member, desk_now);
             world.branches.push(Branch { coordinator, look: Instant::MAX });
         }
         for number in 0..fleet.members {
@@ -338,6 +338,7 @@ impl<'f> World<'f> {
             }
             Node::Branch(index) => {
                 let grant = answer(&mut self.branches[index].coordinator, own, bytes);
+                self.tally.branch_message(self.now);
                 self.send(to, from, leaf, grant);
                 self.look_of_branch(index);
             }
@@ -455,7 +456,7 @@ fn member<const LEASES: usize>(
     seed: u64,
     skew: Span,
     now: Instant,
-) -> Member<LEASES> {
+) -> Member<LEASES, Heap> {
     let name = Stream::Throttle(number).seed(seed) ^ u64::from(life);
     let alone = Quota::per_second(ALONE_PER_SECOND).expect("one is a count");
     Member::new(name, alone, now + skew)
