@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 use tidegate::Outcome;
 
 use crate::acquire::Acquire;
@@ -12,7 +12,7 @@ use crate::classify::{Classify, Standard};
 use crate::drive::drive;
 use crate::error::Error;
 use crate::gate::Gate;
-use crate::keys::Name;
+use crate::keys::{Name, Names};
 use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
@@ -35,7 +35,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
-    names: SmallVec<[Name<LIMITS, T>; 1]>,
+    names: Names<LIMITS, T>,
     pub(crate) call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
@@ -88,7 +88,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// assert!(gate.key("large").try_acquire().is_some());
     /// ```
     pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
-        let mut names = SmallVec::<[Name<LIMITS, T>; 1]>::new();
+        let mut names = Names::<LIMITS, T>::new();
         for key in keys.into_iter().map(Into::into) {
             if names.iter().all(|name| **name != *key) {
                 names.push(Name::New(key));

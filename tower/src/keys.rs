@@ -24,6 +24,8 @@ pub(crate) struct Keys<const LIMITS: usize, T: Timer> {
     table: Mutex<Table<LIMITS, T>>,
 }
 
+pub(crate) type Names<const LIMITS: usize, T> = SmallVec<[Name<LIMITS, T>; 1]>;
+
 /// The key of a call.
 pub(crate) enum Name<const LIMITS: usize, T: Timer> {
     New(String),
@@ -71,11 +73,7 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
     }
 
     /// The keys of a call, which are added to the table.
-    pub(crate) fn layers(
-        &self,
-        names: SmallVec<[Name<LIMITS, T>; 1]>,
-        priority: u8,
-    ) -> Layers<LIMITS, T> {
+    pub(crate) fn layers(&self, names: Names<LIMITS, T>, priority: u8) -> Layers<LIMITS, T> {
         let mut layers = Layers::new();
         for name in names {
             let lane = match name {
