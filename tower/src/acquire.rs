@@ -222,7 +222,7 @@ impl<const LIMITS: usize, T: Timer> Future for Acquire<LIMITS, T> {
             observe::rejected(error);
             self.give_up();
         }
-        self.turn = Turn::Done;
+        (self.turn, self.alarm) = (Turn::Done, Alarm::default()); // Its timer would wake the task.
         Poll::Ready(admitted.map(|()| self.permit.take()))
     }
 }

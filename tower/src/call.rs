@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::smallvec;
 use tidegate::{Outcome, Reply};
 
 use crate::acquire::Acquire;
@@ -12,6 +12,7 @@ use crate::classify::{Classify, Standard};
 use crate::drive::drive;
 use crate::error::Error;
 use crate::gate::Gate;
+use crate::keys::{Name, Names};
 use crate::observe;
 use crate::permit::Permit;
 use crate::timer::{Timer, Tokio, duration, span};
@@ -34,7 +35,7 @@ use crate::timer::{Timer, Tokio, duration, span};
 #[must_use = "a call that is not acquired or run is not made"]
 pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) gate: Gate<LIMITS, T>,
-    names: SmallVec<[String; 1]>,
+    names: Names<LIMITS, T>,
     pub(crate) call: tidegate::Call<LIMITS>,
     priority: u8,
     pub(crate) retry: Retry,
@@ -54,13 +55,13 @@ pub(crate) enum Retry {
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (names, call) = (smallvec![String::new()], tidegate::Call::new());
+        let (names, call) = (smallvec![Name::New(String::new())], tidegate::Call::new());
         Self { gate, names, call, priority: 0, retry: Retry::Rejected }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
     pub fn key(self, key: impl Into<String>) -> Self {
-        Self { names: smallvec![key.into()], ..self }
+        Self { names: smallvec![Name::New(key.into())], ..self }
     }
 
     /// Several limits that the call counts against, from the most general to the most specific, for example those of an
@@ -87,14 +88,14 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// assert!(gate.key("large").try_acquire().is_some());
     /// ```
     pub fn keys<K: Into<String>>(self, keys: impl IntoIterator<Item = K>) -> Self {
-        let mut names = SmallVec::new();
+        let mut names = Names::<LIMITS, T>::new();
         for key in keys.into_iter().map(Into::into) {
-            if !names.contains(&key) {
-                names.push(key);
+            if names.iter().all(|name| **name != *key) {
+                names.push(Name::New(key));
             }
         }
         if names.is_empty() {
-            names.push(String::new());
+            names.push(Name::New(String::new()));
         }
         Self { names, ..self }
     }
@@ -161,8 +162,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// [`Error::Rejected`] if it would be rejected.
     pub fn peek(&self) -> Result<Duration, Error> {
         let mut longest = Duration::ZERO;
-        for key in &self.names {
-            if let Some(lane) = self.gate.keys.find(key) {
+        for name in &self.names {
+            if let Some(lane) = self.gate.keys.find(name) {
                 longest = longest.max(duration(lane.peek(&self.call, self.priority)?));
             }
         }
@@ -172,7 +173,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// Returns a permit if the call may be sent now and no other call waits.
     pub fn try_acquire(self) -> Option<Permit<LIMITS, T>> {
         let mut permit = self.unused_permit();
-        let admits = permit.layers.iter_mut().all(|layer| layer.try_take(&self.call));
+        let call = permit.call;
+        let admits = permit.layers.iter_mut().all(|layer| layer.try_take(&call));
         match admits {
             true => permit.layers.iter().for_each(|layer| observe::admitted(&layer.lane, None)),
             false => permit.take_back(),
@@ -187,8 +189,8 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Acquire::new(self.unused_permit())
     }
 
-    pub(crate) fn unused_permit(&self) -> Permit<LIMITS, T> {
-        Permit::new(self.gate.keys.layers(&self.names, self.priority), self.call)
+    pub(crate) fn unused_permit(self) -> Permit<LIMITS, T> {
+        Permit::new(self.gate.keys.layers(self.names, self.priority), self.call)
     }
 
     /// Makes the call when it may be sent, and retries it within the policy's attempts, time and
@@ -243,19 +245,23 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// The key, if the call has none.
-    pub(crate) fn or_key(self, key: &str) -> Self {
-        if self.names.iter().all(String::is_empty) { self.key(key) } else { self }
+    pub(crate) fn or_key(mut self, key: &str) -> Self {
+        if let [name] = &mut *self.names
+            && name.is_empty()
+        {
+            *name = self.gate.keys.name(key);
+        }
+        self
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
     /// idempotent is retried only if the server throttled it or invites to repeat it.
     pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
-        let call = self.or_key(key);
-        match call.retry {
-            Retry::Rejected if is_idempotent => call.idempotent(),
-            Retry::Rejected => Self { retry: Retry::Throttled, ..call },
-            _ => call,
+        let mut call = self.or_key(key);
+        if call.retry == Retry::Rejected {
+            call.retry = if is_idempotent { Retry::Failed } else { Retry::Throttled };
         }
+        call
     }
 }
 
@@ -283,7 +289,7 @@ impl<const LIMITS: usize> Call<LIMITS> {
 impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call")
-            .field("names", &self.names)
+            .field("names", &self.names.iter().map(|name| &**name).collect::<Vec<_>>())
             .field("ask", &self.call)
             .field("priority", &self.priority)
             .field("retry", &self.retry)

@@ -88,17 +88,18 @@ pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
 where
     Fut: Future,
 {
-    let (keys, deadline, retry) = (call.gate.keys.clone(), call.call.not_after(), call.retry);
-    let (mut begin, mut unused) = (Instant::ZERO, call.unused_permit());
+    let (deadline, retry, mut begin) = (call.call.not_after(), call.retry, Instant::ZERO);
+    let mut unused = call.unused_permit();
     if deadline < Instant::MAX {
-        begin = keys.settings.timer.now();
+        begin = unused.last().settings.timer.now();
         unused.call = unused.call.deadline(unused.last().fastest().leave_by(begin, deadline));
     }
     let mut acquired = Acquire::new(unused);
     async move {
         let mut last = None;
         loop {
-            let admitted = acquired.await.and_then(|permit| in_time(permit, begin, deadline));
+            let admitted =
+                (&mut acquired).await.and_then(|permit| in_time(permit, begin, deadline));
             let permit = match (admitted, last) {
                 (Ok(permit), _) => permit,
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
@@ -107,7 +108,7 @@ where
             let copy = (retry != Retry::Never).then(|| repeat(&mut request)).flatten();
             let attempt = Attempt::new(permit.key(), permit.attempt());
             let sent = pin!(attempt.send(send(request)));
-            let timer = &keys.settings.timer;
+            let timer = &permit.last().settings.timer;
             let measures =
                 deadline < Instant::MAX || permit.last().fastest() != FastestCall::default();
             let sent_at = measures.then(|| timer.now());

@@ -1,17 +1,19 @@
 //! The signals of gRPC: `grpc-status`, `grpc-retry-pushback-ms`, `RetryInfo` in
 //! `grpc-status-details-bin`, and `retry-after`.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tidegate::signal::grpc;
 use tidegate::signal::http::Reading;
 use tidegate::{Reply, Span};
 
 use crate::response::since_1970;
 
+static STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
 /// The reply in the headers or trailers of a gRPC response. `None` if they have no status.
 pub(crate) fn reply<const LIMITS: usize>(headers: &HeaderMap) -> Option<Reply<LIMITS>> {
-    let code = headers.get("grpc-status")?.to_str().ok()?.parse().unwrap_or(u32::MAX);
-    let value = |name| headers.get(name).map(|value: &http::HeaderValue| value.as_bytes());
+    let code = headers.get(&STATUS)?.to_str().ok()?.parse().unwrap_or(u32::MAX);
+    let value = |name| headers.get(name).map(HeaderValue::as_bytes);
     let delay = value("grpc-status-details-bin").and_then(grpc::retry_delay_base64);
     Some(read(code, value("grpc-message").unwrap_or_default(), delay, value))
 }
@@ -36,5 +38,5 @@ pub(crate) fn read<'a, const LIMITS: usize>(
 pub(crate) fn ends_later(headers: &HeaderMap) -> bool {
     let kind = headers.get(http::header::CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
-        && !headers.contains_key("grpc-status")
+        && !headers.contains_key(&STATUS)
 }

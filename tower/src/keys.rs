@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashlink::LinkedHashMap;
+use smallvec::SmallVec;
 use tidegate::law::AnyLaw;
 use tidegate::queue::Place;
 use tidegate::{Controller, Policy, Rng, Span};
@@ -20,6 +22,26 @@ use crate::timer::Timer;
 pub(crate) struct Keys<const LIMITS: usize, T: Timer> {
     pub(crate) settings: Arc<Builder<LIMITS, T>>,
     table: Mutex<Table<LIMITS, T>>,
+}
+
+pub(crate) type Names<const LIMITS: usize, T> = SmallVec<[Name<LIMITS, T>; 1]>;
+
+/// The key of a call.
+pub(crate) enum Name<const LIMITS: usize, T: Timer> {
+    New(String),
+    /// It has a lane, which stays in the table as long as the call.
+    Known(Arc<Lane<LIMITS, T>>),
+}
+
+impl<const LIMITS: usize, T: Timer> Deref for Name<LIMITS, T> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            Self::New(key) => key,
+            Self::Known(lane) => &lane.key,
+        }
+    }
 }
 
 struct Table<const LIMITS: usize, T: Timer> {
@@ -45,17 +67,22 @@ impl<const LIMITS: usize, T: Timer> Keys<LIMITS, T> {
         self.lock().find(key).cloned()
     }
 
+    /// A key that is known needs no other copy and no second search.
+    pub(crate) fn name(&self, key: &str) -> Name<LIMITS, T> {
+        self.find(key).map_or_else(|| Name::New(key.into()), Name::Known)
+    }
+
     /// The keys of a call, which are added to the table.
-    pub(crate) fn layers(&self, names: &[String], priority: u8) -> Layers<LIMITS, T> {
-        let mut table = self.lock();
-        let layer = |key: &String| {
-            let lane = match table.find(key) {
-                Some(lane) => lane.clone(),
-                None => table.make(key, self),
+    pub(crate) fn layers(&self, names: Names<LIMITS, T>, priority: u8) -> Layers<LIMITS, T> {
+        let mut layers = Layers::new();
+        for name in names {
+            let lane = match name {
+                Name::Known(lane) => lane,
+                Name::New(key) => self.lock().find_or_make(&key, self),
             };
-            Layer::new(lane, Place::new(priority, 0))
-        };
-        names.iter().map(layer).collect()
+            layers.push(Layer::new(lane, Place::new(priority, 0)));
+        }
+        layers
     }
 
     pub(crate) fn set_policy(&self, policy: Policy<AnyLaw, LIMITS>) {
@@ -153,7 +180,10 @@ impl<const LIMITS: usize, T: Timer> Table<LIMITS, T> {
         self.lanes.to_back(key).map(|lane| &*lane)
     }
 
-    fn make(&mut self, key: &str, keys: &Keys<LIMITS, T>) -> Arc<Lane<LIMITS, T>> {
+    fn find_or_make(&mut self, key: &str, keys: &Keys<LIMITS, T>) -> Arc<Lane<LIMITS, T>> {
+        if let Some(lane) = self.find(key) {
+            return lane.clone();
+        }
         self.make_room(keys.settings.keys);
         let source = Source::of(&keys.settings, self.policy, self.seed());
         let lane = Lane::new(key.into(), keys.settings.clone(), source);

@@ -45,12 +45,13 @@ impl<T: Copy, const WORDS: usize> Table<T, WORDS> {
     }
 }
 
-/// Words of which the longest that begins a text counts, sorted by length.
+/// Words of at least three letters, of which the longest that begins a text counts, sorted by length.
 #[derive(Debug)]
 pub(super) struct Prefixes<T, const WORDS: usize> {
-    /// The first letters of all words, a bit for each.
-    firsts: u32,
-    lengths: [u8; WORDS],
+    /// How all words begin, a bit for each.
+    heads: u32,
+    /// By how much each word is longer than the one before it.
+    more: [u8; WORDS],
     words: Table<T, WORDS>,
 }
 
@@ -59,53 +60,55 @@ impl<T: Copy, const WORDS: usize> Prefixes<T, WORDS> {
     #[expect(clippy::indexing_slicing, reason = "never at run time")]
     pub(super) const fn of(words: &[(&str, T)]) -> Self {
         assert!(words.len() == WORDS, "a table is as long as its list of words");
-        let (mut lengths, mut sorted) = ([0; WORDS], [words[0]; WORDS]);
-        let (mut firsts, mut length, mut found) = (0, 0u8, 0);
+        let (mut more, mut sorted) = ([0u8; WORDS], [words[0]; WORDS]);
+        let (mut heads, mut length, mut found) = (0, 0usize, 0usize);
         while found < WORDS {
             let mut at = 0;
             while at < WORDS {
-                if words[at].0.len() == length as usize {
-                    (lengths[found], sorted[found]) = (length, words[at]);
-                    firsts |= first(words[at].0.as_bytes());
+                if words[at].0.len() == length {
+                    sorted[found] = words[at];
+                    heads |= head(words[at].0.as_bytes());
                     found = found.wrapping_add(1);
                 }
                 at = at.wrapping_add(1);
             }
             length = length.wrapping_add(1);
+            if found < WORDS {
+                more[found] = more[found].wrapping_add(1);
+            }
         }
-        Self { firsts, lengths, words: Table::of(&sorted) }
+        Self { heads, more, words: Table::of(&sorted) }
     }
 
     /// The meaning of the longest word that is a prefix of `bytes`, ignoring case, and the
     /// remaining bytes.
     pub(super) fn longest<'a>(&self, bytes: &'a [u8]) -> Option<(T, &'a [u8])> {
-        if self.firsts & first(bytes) == 0 {
+        if self.heads & head(bytes) == 0 {
             return None;
         }
-        let (place, rest) = longest(&self.words.digests, &self.lengths, bytes)?;
+        let (place, rest) = longest(&self.words.digests, &self.more, bytes)?;
         Some((*self.words.meanings.get(place)?, rest))
     }
 }
 
-/// The bit of the first letter, ignoring case.
-const fn first(bytes: &[u8]) -> u32 {
-    match bytes {
-        [first, ..] => 1u32.wrapping_shl(*first as u32),
-        [] => 0,
-    }
+/// A bit that depends on the first three letters, ignoring case. Few other headers share one with a
+/// word of [`Prefixes`]. Zero if there are fewer letters.
+const fn head(bytes: &[u8]) -> u32 {
+    let [first, second, third, ..] = bytes else { return 0 };
+    let sum = (*first as u32).wrapping_add((*second as u32).wrapping_mul(24));
+    1u32.wrapping_shl(sum.wrapping_add((*third as u32).wrapping_mul(3)))
 }
 
 /// Each byte is digested once, and each word compared once, where its length is reached.
 #[inline(never)] // Shared by all tables.
-fn longest<'a>(digests: &[u32], lengths: &[u8], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
-    let (mut rest, mut sum, mut read) = (bytes, digest::EMPTY, 0u8);
-    let (mut place, mut found) = (0usize, None);
-    for (length, digest) in lengths.iter().zip(digests) {
-        while read < *length {
-            let [byte, tail @ ..] = rest else { return found };
-            sum = digest::and(sum, byte.to_ascii_lowercase());
+fn longest<'a>(digests: &[u32], more: &[u8], bytes: &'a [u8]) -> Option<(usize, &'a [u8])> {
+    let (mut rest, mut sum, mut place, mut found) = (bytes, digest::EMPTY, 0usize, None);
+    for (digest, more) in digests.iter().zip(more) {
+        if *more > 0 {
+            let Some((next, tail)) = rest.split_at_checked(usize::from(*more)) else { break };
+            // In lower case: words have letters, digits and dashes, which all have this bit.
+            sum = next.iter().fold(sum, |sum, byte| digest::and(sum, byte | 0x20));
             rest = tail;
-            read = read.wrapping_add(1);
         }
         if *digest == sum {
             found = Some((place, rest));
@@ -118,27 +121,31 @@ fn longest<'a>(digests: &[u32], lengths: &[u8], bytes: &'a [u8]) -> Option<(usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    #[test]
-    fn the_longest_word_is_found_whatever_its_case_and_place() {
-        // At run time, which is otherwise left to the compiler.
-        let words = [("ab", 2), ("c", 3), ("abcd", 4), ("a", 1)];
-        let (prefixes, table): (Prefixes<_, 4>, Table<_, 4>) =
-            (Prefixes::of(&words), Table::of(&words));
-        for (bytes, longest, found) in [
-            ("a", Some((1, "")), Some(1)),
-            ("ABc", Some((2, "c")), None),
-            ("abcD", Some((4, "")), Some(4)),
-            ("C", Some((3, "")), Some(3)),
-            ("cab", Some((3, "ab")), None),
-            ("x", None, None),
-            ("", None, None),
-        ] {
-            let longest = longest.map(|(meaning, rest): (u8, &str)| (meaning, rest.as_bytes()));
-            assert_eq!(prefixes.longest(bytes.as_bytes()), longest, "{bytes}");
-            assert_eq!(table.find(bytes.as_bytes()), found, "{bytes}");
+    const WORDS: [(&str, u8); 5] =
+        [("abcd", 2), ("cde", 3), ("abcd-f1", 4), ("abc", 1), ("cdeabc", 5)];
+
+    proptest! {
+        #[test]
+        fn the_longest_word_is_found_whatever_its_case_and_place(
+            text in "(abcd-f1|ABCD|Abc|cde|[a-f1-]){0,3}"
+        ) {
+            // At run time, which is otherwise left to the compiler.
+            let (prefixes, table): (Prefixes<_, 5>, Table<_, 5>) =
+                (Prefixes::of(&WORDS), Table::of(&WORDS));
+            let begins = |word: &str| {
+                text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+            };
+            let longest = WORDS.iter().filter(|(word, _)| begins(word));
+            let longest = longest.max_by_key(|(word, _)| word.len());
+            let longest = longest.map(|(word, meaning)| (*meaning, &text.as_bytes()[word.len()..]));
+            prop_assert_eq!(prefixes.longest(text.as_bytes()), longest);
+            let whole = WORDS.iter().find(|(word, _)| word.eq_ignore_ascii_case(&text));
+            let whole = whole.map(|(_, meaning)| *meaning);
+            prop_assert_eq!(table.find(text.as_bytes()), whole);
+            let small = digest(text.to_ascii_lowercase().as_bytes(), false);
+            prop_assert_eq!(table.of_digest(small), whole);
         }
-        assert_eq!(table.of_digest(digest(b"ab", false)), Some(2));
-        assert_eq!(table.of_digest(digest(b"abc", false)), None);
     }
 }

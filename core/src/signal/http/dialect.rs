@@ -40,25 +40,21 @@ const fn of_call(header: &str, parse: Parse, place: u8) -> (&str, Row) {
     (header, Row { place, ..row })
 }
 
-/// Reads a header and records what it says. If any part of its value is malformed, nothing of it is
-/// kept.
-pub(super) fn read(
-    found: Option<(Row, &[u8])>,
-    drafts: &mut [Draft],
-    ignored: &mut u16,
-    value: &[u8],
-) {
-    let Some((row, rest)) = found else { return };
-    if !rest.is_empty() && !row.is_family {
-        return;
-    }
-    let (counts, text) = (row.counts, Text::new(value));
-    let mut field = Field { text, drafts, ignored, draft: Draft::NONE, counts, rest };
-    field.draft.set_name(row.name);
-    field.draft.set(Part::Unit, row.unit.into());
-    (row.parse)(&mut field);
-    if field.is_valid() {
-        parse::add(field.drafts, field.ignored, row.place, &field.draft);
+impl Row {
+    /// Reads a header and records what it says. `rest` follows the prefix in its name. If any part
+    /// of its value is malformed, nothing of it is kept.
+    pub(super) fn read(self, rest: &[u8], drafts: &mut [Draft], ignored: &mut u16, value: &[u8]) {
+        if !rest.is_empty() && !self.is_family {
+            return;
+        }
+        let (counts, text) = (self.counts, Text::new(value));
+        let mut field = Field { text, drafts, ignored, draft: Draft::NONE, counts, rest };
+        field.draft.set_name(self.name);
+        field.draft.set(Part::Unit, self.unit.into());
+        (self.parse)(&mut field);
+        if field.is_valid() {
+            parse::add(field.drafts, field.ignored, self.place, &field.draft);
+        }
     }
 }
 

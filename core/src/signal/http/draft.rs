@@ -218,9 +218,17 @@ impl Draft {
     }
 }
 
-/// `left / limit` in units of 2^-31, at most one. It divides bit by bit, because small machines
-/// would link a kilobyte for a division.
-fn share(mut left: u32, limit: u32) -> u32 {
+/// `left / limit` in units of 2^-31, at most one.
+fn share(left: u32, limit: u32) -> u32 {
+    if cfg!(target_pointer_width = "64") {
+        let share = u64::from(left).wrapping_shl(31).checked_div(limit.into());
+        return share.map_or(0, |share| share.min((1 << 31) - 1) as u32);
+    }
+    share_by_bits(left, limit)
+}
+
+/// The same without a division, for which small machines would link a kilobyte.
+fn share_by_bits(mut left: u32, limit: u32) -> u32 {
     let mut share = 0u32;
     for _ in 0..31 {
         let missing = limit.wrapping_sub(left);
@@ -255,7 +263,8 @@ mod tests {
         fn a_share_is_exact(limit in 1..=u32::MAX, left: u32) {
             for left in [left % limit, limit / 2, limit - 1, limit] {
                 let exact = (u64::from(left) << 31) / u64::from(limit);
-                prop_assert_eq!(u64::from(share(left, limit)), exact.min((1 << 31) - 1));
+                let exact = exact.min((1 << 31) - 1);
+                prop_assert_eq!([share, share_by_bits].map(|by| u64::from(by(left, limit))), [exact; 2]);
             }
         }
     }

@@ -86,13 +86,13 @@ impl Field<'_> {
     }
 
     /// Reads a list of limits with names or of counts. Each member that is a quota is another limit.
-    /// They are kept when the whole list has been read once.
+    /// Quotas are kept when the whole list has been read once.
     fn list<D: Dialects>(&mut self, has_names: bool, needed: Part) {
         let start = self.text;
         let is_service = has_names && needed == Part::Left;
         for keeps in [false, true] {
             self.text = start;
-            let mut is_known = !is_service;
+            let (mut is_known, mut has_quotas) = (!is_service, false);
             loop {
                 let mut quota = Draft::NONE;
                 let mut is_quota = false;
@@ -117,6 +117,7 @@ impl Field<'_> {
                     Bare::Member if is_service => self.draft.merge(&quota),
                     _ => self.text.fail(),
                 }
+                has_quotas |= is_quota;
                 is_known |= is_quota || self.draft.is_known();
                 if keeps && is_quota {
                     add(self.drafts, self.ignored, LIMITS, &quota);
@@ -128,7 +129,7 @@ impl Field<'_> {
             if !is_known {
                 self.text.fail();
             }
-            if !self.text.done() {
+            if !(self.text.done() && has_quotas) {
                 return;
             }
         }

@@ -171,11 +171,11 @@ impl Reading {
         let ignored = settle(&mut self.drafts, now.map(seconds));
         self.ignored = self.ignored.saturating_add(ignored);
         let [response, _, _, limits @ ..] = &self.drafts;
-        for draft in limits {
+        for draft in limits.iter().take_while(|draft| draft.has(Part::Name)) {
             if draft.has(Part::Rank) && !draft.is_repeated(limits) {
                 let mut draft = *draft;
                 for place in &mut answer.limits {
-                    if draft.binds_more(place) {
+                    if draft.has(Part::Rank) && draft.binds_more(place) {
                         core::mem::swap(place, &mut draft);
                     }
                 }
@@ -259,8 +259,9 @@ impl<D: Dialects> Reading<D> {
     /// Adds a header. If it occurs several times, add it several times, or once with its values
     /// joined by commas.
     pub fn header(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        let found = D::find(name.as_ref());
-        dialect::read(found, self.drafts.as_mut(), &mut self.ignored, value.as_ref());
+        if let Some((row, rest)) = D::find(name.as_ref()) {
+            row.read(rest, self.drafts.as_mut(), &mut self.ignored, value.as_ref());
+        }
     }
 }
 
@@ -284,7 +285,7 @@ fn settle(drafts: &mut [Draft], now: Option<u32>) -> u16 {
 fn conclude(status: u16, drafts: &[Draft], code: Option<Outcome>, hint: &mut Hint) -> Outcome {
     let [_, coarse, fine, limits @ ..] = drafts else { return Outcome::Ok };
     let mut binding = &Draft::NONE;
-    for limit in limits {
+    for limit in limits.iter().take_while(|limit| limit.has(Part::Name)) {
         if limit.is_of_calls() && limit.binds_more(binding) && !limit.is_repeated(limits) {
             binding = limit;
         }
