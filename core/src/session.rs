@@ -156,19 +156,20 @@ impl Session {
     /// Continues from a record that was written `away` ago, as if there had been no sleep.
     ///
     /// ```
-    /// use tidegate::backoff::Backoff;
+    /// use tidegate::backoff::{Backoff, Growth, Jitter};
     /// use tidegate::{Instant, Session, Span};
     ///
-    /// let mut session = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
+    /// let [sleep, minute] = [10, 60].map(Span::from_secs);
+    /// let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();
+    /// let mut session = Session::new(backoff, minute, 7);
     /// session.begin(Instant::ZERO);
     /// let mut record = [0; Session::SNAPSHOT_BYTES];
     /// session.snapshot(Instant::ZERO, &mut record).unwrap();
     ///
-    /// // Later, on a clock that starts at the end of the sleep.
-    /// let (boot, away) = (Instant::ZERO, Span::from_millis(10));
-    /// let mut woken = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
-    /// woken.restore(&record, boot, away).unwrap();
-    /// assert_eq!(woken.next_at() + away, session.next_at());
+    /// // The clock starts again after the sleep.
+    /// let mut session = Session::new(backoff, minute, 7);
+    /// session.restore(&record, Instant::ZERO, sleep).unwrap();
+    /// assert_eq!(session.next_at() + sleep, Instant::ZERO + minute);
     /// ```
     ///
     /// # Errors

@@ -146,8 +146,8 @@ impl<M: RawMutex> Sessions<M> {
     ///
     /// type Broker = Sessions<NoopRawMutex>;
     /// # fn chip_id() -> u64 { 7 }
-    /// # async fn connect() -> Option<u8> { None }
-    /// # async fn send(_: u8) {}
+    /// # async fn connect() -> Option<u8> { Some(7) }
+    /// # async fn send(_: u8) -> Result<(), ()> { Ok(()) }
     ///
     /// /// From a wake-up to the next sleep.
     /// async fn awake(broker: &Broker, kept: &mut [u8; Broker::RECORD_BYTES], away: Option<Duration>) {
@@ -157,9 +157,10 @@ impl<M: RawMutex> Sessions<M> {
     ///         _ = broker.record(kept); // this attempt counts, even if the battery fails in it
     ///         if let Some(client) = connect().await {
     ///             connection.open();
-    ///             send(client).await;
-    ///             _ = broker.record(kept); // while it is open: the device ends it
-    ///             return;
+    ///             if send(client).await.is_ok() {
+    ///                 _ = broker.record(kept); // while it is open: the device ends it
+    ///                 return;
+    ///             }
     ///         }
     ///     }
     ///     _ = broker.record(kept);

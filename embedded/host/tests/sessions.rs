@@ -149,7 +149,8 @@ fn tries(longest: u64, keeps: bool) -> usize {
 fn a_device_that_sleeps_keeps_its_backoff_in_a_record() {
     let day = [tries(120, false), tries(120, true), tries(3_600, true)];
     println!("{day:?}");
-    assert!(day[0] >= 3 * 288 && day[1] <= 288 + 10 && day[2] <= 50, "{day:?}");
+    assert!(day[0] >= 3 * 288 && (288..300).contains(&day[1]), "{day:?}");
+    assert!((24..=50).contains(&day[2]), "{day:?}");
 }
 
 #[test]

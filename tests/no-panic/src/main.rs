@@ -90,6 +90,8 @@ table!(SESSIONS: Sessions {
     open: fn(&mut Session, Instant) = Session::open,
     end: fn(&mut Session, Instant) = Session::end,
     link_up: fn(&mut Session, Instant) = Session::link_up,
+    snapshot: fn(&Session, Instant, &mut [u8]) -> Result<usize, SnapshotError> = Session::snapshot,
+    restore: fn(&mut Session, &[u8], Instant, Span) -> Result<(), SnapshotError> = Session::restore,
     took: fn(&mut CallTime, Span) = CallTime::took,
     took_longer: fn(&mut CallTime, Span) = CallTime::took_longer,
     leave_by: fn(&mut CallTime, Instant, Instant) -> Instant = CallTime::leave_by,
