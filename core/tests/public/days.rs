@@ -188,7 +188,7 @@ fn a_busy_client_uses_each_hour_of_three_windows() {
 /// two hours a day.
 #[test]
 fn a_gateway_before_three_windows_loses_no_reading_in_thirty_days() {
-    for says in [Says::Nothing, Says::RetryAfter, Says::XRateLimit] {
+    for says in [Says::Nothing, Says::RetryAfter, Says::XRateLimit, Says::Ietf] {
         let mut client = Client::new(7);
         let mut windows = [(10, SECOND), (300, 60 * SECOND), (7_000, HOUR)]
             .map(|(calls, period)| Server::new(calls, period, None, says));
