@@ -212,12 +212,12 @@ impl AdaptiveState {
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
         let before = paced.probe;
-        // After a long climb, the limit is where the hit came, and if the server tells its quota, it is there. But if
-        // each hit costs a long cooldown, hits must be rare.
-        let gained = match (quota > Log::ZERO, cooldown > SHORTEST) {
-            (true, _) => Log::ZERO,
-            (_, true) => Log::OCTAVE.octaves(1),
-            _ => Log::OCTAVE.halved(),
+        // After a long climb, the limit is where the hit came. If each hit costs a long cooldown, hits must be rare,
+        // unless the server tells its quota.
+        let gained = match (cooldown > SHORTEST, quota > Log::ZERO) {
+            (true, true) => Log::ZERO,
+            (true, false) => Log::OCTAVE.octaves(1),
+            (false, _) => Log::OCTAVE.halved(),
         };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
@@ -235,10 +235,11 @@ impl AdaptiveState {
         }
         self.meter.turn(now, self.usual);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
-            // Not faster than what was served between the two hits, but at least half as fast as before, because the
-            // client may have had little to send. If the server asks for cooldowns, that is too slow, and the epoch
-            // regains half of it.
-            let fall = (reading - self.interval).clamp(Log::ZERO, Log::OCTAVE);
+            // Not faster than what was served between the two hits. Once there is a rate, at least half as fast as
+            // before, because the client may have had little to send. If the server asks for cooldowns, that is too
+            // slow, and the epoch regains half of it.
+            let most = if paced.searching { SLOWEST } else { Log::OCTAVE };
+            let fall = (reading - self.interval).clamp(Log::ZERO, most);
             self.interval = self.interval + fall;
             if cooldown > Span::ZERO {
                 paced.probe.fall(fall.halved());

@@ -486,9 +486,9 @@ class Adaptive(Law):
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
         successes, ripe = paced.successes, paced.is_ripe()
-        gained = logs.OCTAVE * 2 if cooldown > SECOND else logs.OCTAVE // 2
-        if self.quota_interval() > 0:
-            gained = 0
+        gained = logs.OCTAVE // 2
+        if cooldown > SECOND:
+            gained = 0 if self.quota_interval() > 0 else logs.OCTAVE * 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if paced.searching and cooldown > 0:
             cycle = log(self.meter.cycle(within(now + cooldown)))
@@ -502,7 +502,7 @@ class Adaptive(Law):
         self.meter.turn(now, self.usual)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
-            fall = min(max(0, fit(reading - self.apart)), logs.OCTAVE)
+            fall = min(max(0, fit(reading - self.apart)), SLOWEST if paced.searching else logs.OCTAVE)
             self.apart = add(self.apart, fall)
             if cooldown > 0:
                 paced.fall(fall >> 1)
