@@ -36,10 +36,11 @@ pub struct Hint {
     /// The length of the server's period (`w` of the draft, its "time window"). Never zero if a parser of this crate
     /// set it.
     pub period: Option<Span>,
-    /// Whether to retry this call (`x-should-retry`, `Stripe-Should-Retry`). `false` forbids another attempt, like a
-    /// negative gRPC pushback (gRFC A6). `true` says that a call may be repeated even if its method is not idempotent.
-    /// Does not affect other calls.
-    pub should_retry: Option<bool>,
+    /// The server asks not to retry this call (a negative gRPC pushback, gRFC A6; `x-should-retry: false`,
+    /// `Stripe-Should-Retry: false`). Does not affect other calls.
+    pub no_retry: bool,
+    /// The server invites to repeat this call, even if its method is not idempotent (`x-should-retry: true`).
+    pub may_repeat: bool,
     /// The limit counts calls in flight, not calls per time. A throttled call with this hint does
     /// not affect the rate. A law that limits concurrency treats it as
     /// [`Outcome::Busy`](crate::Outcome::Busy).
@@ -54,7 +55,8 @@ impl Hint {
         reset: None,
         limit: None,
         period: None,
-        should_retry: None,
+        no_retry: false,
+        may_repeat: false,
         concurrency: false,
     };
 
@@ -107,10 +109,10 @@ impl Hint {
         Self { limit: Some(count), ..self }
     }
 
-    /// The same hint with the server's word on whether to [retry](Self::should_retry) this call.
+    /// The same hint with the request not to retry this call.
     #[must_use]
-    pub const fn and_should_retry(self, should_retry: bool) -> Self {
-        Self { should_retry: Some(should_retry), ..self }
+    pub const fn and_no_retry(self) -> Self {
+        Self { no_retry: true, ..self }
     }
 
     /// The same hint for a limit that counts calls in flight.
@@ -123,7 +125,8 @@ impl Hint {
     pub(crate) const fn of_the_call(self) -> Self {
         Self {
             retry_after: self.retry_after,
-            should_retry: self.should_retry,
+            no_retry: self.no_retry,
+            may_repeat: self.may_repeat,
             concurrency: self.concurrency,
             ..Self::NONE
         }

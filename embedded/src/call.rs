@@ -174,7 +174,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
     ///
     /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
-    /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_should_retry(false));
+    /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
     /// let mut attempts = 0;
     /// let sent = throttle.run(async || {
     ///     attempts += 1;

@@ -145,7 +145,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// The server may execute the call twice. So [`run`](Self::run) also retries it after a failure, such as a lost
     /// connection or a server error. By default, it retries only rejected calls (429, 503), and what the server
-    /// [invites](tidegate::Hint::should_retry) to repeat.
+    /// [invites](tidegate::Hint::may_repeat) to repeat.
     pub fn idempotent(self) -> Self {
         Self { retry: Retry::Failed, ..self }
     }
@@ -302,7 +302,7 @@ impl Retry {
         self,
         Reply { outcome, hints, .. }: &Reply<LIMITS>,
     ) -> bool {
-        let is_invited = || hints.iter().any(|hint| hint.should_retry == Some(true));
+        let is_invited = || hints.iter().any(|hint| hint.may_repeat);
         outcome.is_retryable()
             && match self {
                 Self::Never => false,

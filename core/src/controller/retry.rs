@@ -58,7 +58,7 @@ where
                 return Err(Reason::Exhausted);
             }
             let mut is_final = !reply.outcome.is_retryable();
-            each(&reply.hints, |_, hint| is_final |= hint.should_retry == Some(false));
+            each(&reply.hints, |_, hint| is_final |= hint.no_retry);
             if is_final {
                 return Err(Reason::Final);
             }

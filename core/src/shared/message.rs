@@ -362,7 +362,7 @@ mod tests {
         let told = (span(), any::<Option<u64>>(), span(), any::<Option<u64>>(), span());
         (told, any::<bool>()).prop_map(|(told, concurrency)| {
             let (retry_after, remaining, reset, limit, period) = told;
-            Hint { retry_after, remaining, reset, limit, period, should_retry: None, concurrency }
+            Hint { retry_after, remaining, reset, limit, period, concurrency, ..Hint::NONE }
         })
     }
 

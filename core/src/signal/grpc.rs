@@ -42,7 +42,7 @@ pub const fn outcome(code: u32) -> Outcome {
 /// fits and says nothing about a rate: [`Ok`](Outcome::Ok).
 ///
 /// A number is the cooldown before the next attempt. A negative number, or anything that is not a 32-bit number in
-/// ASCII, forbids another attempt ([`Hint::should_retry`]; gRFC A6, "Pushback"). The pushback is meant for this client, so
+/// ASCII, forbids another attempt ([`Hint::no_retry`]; gRFC A6, "Pushback"). The pushback is meant for this client, so
 /// it takes precedence over the delay. Both are ignored for a call that was served.
 ///
 /// ```
@@ -52,7 +52,7 @@ pub const fn outcome(code: u32) -> Outcome {
 /// assert_eq!(later.outcome, Outcome::Busy);
 /// assert_eq!(later.hints[0].retry_after, Some(Span::from_millis(1_500)));
 /// let never: Reply = grpc::reply(14, b"", Some(b"-1"), Some(Span::from_secs(30)));
-/// assert!(never.hints[0].should_retry == Some(false));
+/// assert!(never.hints[0].no_retry);
 /// let large: Reply = grpc::reply(8, b"Received message larger than max (5 vs. 4)", None, None);
 /// assert_eq!(large.outcome, Outcome::Ok);
 /// ```
@@ -71,7 +71,7 @@ pub fn reply<const LIMITS: usize>(
         _ if !outcome.is_retryable() => Hint::NONE,
         (Some(value), _) => match millis(value) {
             Some(millis) => Hint::retry_after(Span::from_millis(u64::from(millis))),
-            None => Hint::NONE.and_should_retry(false),
+            None => Hint::NONE.and_no_retry(),
         },
         (None, Some(delay)) => Hint::retry_after(delay),
         (None, None) => Hint::NONE,

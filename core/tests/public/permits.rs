@@ -257,7 +257,7 @@ fn a_call_that_is_not_retried_has_a_reason() {
     let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
     let mut call = Call::new();
     assert_eq!(gate.retry(START, &call, Outcome::Ok), Err(Reason::Final));
-    let no = Outcome::Busy.with::<1>(Hint::NONE.and_should_retry(false));
+    let no = Outcome::Busy.with::<1>(Hint::NONE.and_no_retry());
     assert_eq!(gate.retry(START, &call, no), Err(Reason::Final));
     for _ in 1..Policy::ATTEMPTS.get() {
         call = gate.retry(START, &call, Outcome::Busy).unwrap();

@@ -19,7 +19,8 @@ pub fn shown(hint: &Hint) -> String {
         count("left", hint.remaining),
         time("reset", hint.reset),
         time("retry-after", hint.retry_after),
-        hint.should_retry.map(|should| if should { " retry" } else { " no-retry" }.to_owned()),
+        hint.may_repeat.then(|| " retry".to_owned()),
+        hint.no_retry.then(|| " no-retry".to_owned()),
         hint.concurrency.then(|| " concurrency".to_owned()),
     ];
     parts.into_iter().flatten().collect()

@@ -96,7 +96,7 @@ pub(crate) fn hint(value: &Value) -> Read<Hint> {
             "reset" => hint.reset = given(value, span)?,
             "limit" => hint.limit = given(value, number)?,
             "period" => hint.period = given(value, span)?,
-            "should_retry" => hint.should_retry = Some(flag(value)?),
+            "should_retry" => (hint.may_repeat, hint.no_retry) = (flag(value)?, !flag(value)?),
             "concurrency" => hint.concurrency = flag(value)?,
             _ => {}
         }

@@ -122,8 +122,13 @@ fn consistent(answer: &Answer) {
         assert_eq!(reply.outcome, answer.outcome);
         let [hint] = reply.hints;
         assert_eq!(
-            (hint.retry_after, hint.should_retry, hint.concurrency),
-            (answer.hint.retry_after, answer.hint.should_retry, answer.hint.concurrency)
+            (hint.retry_after, hint.no_retry, hint.may_repeat, hint.concurrency),
+            (
+                answer.hint.retry_after,
+                answer.hint.no_retry,
+                answer.hint.may_repeat,
+                answer.hint.concurrency
+            )
         );
     }
 }

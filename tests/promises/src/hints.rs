@@ -42,7 +42,8 @@ fn hint(input: &mut Input<'_>) -> Hint {
     hint.retry_after = tells(2).then(|| input.span());
     hint.limit = tells(3).then(|| input.count());
     hint.period = tells(4).then(|| input.span());
-    hint.should_retry = tells(5).then(|| !tells(7));
+    hint.no_retry = tells(5);
+    hint.may_repeat = tells(7);
     hint.concurrency = tells(6);
     hint
 }

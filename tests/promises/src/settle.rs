@@ -85,8 +85,7 @@ impl<const LIMITS: usize> World<LIMITS> {
         assert!(self.gate.states().eq(before.states()), "planning a retry changed a law");
         let Some(next) = next else { return };
         assert!(
-            reply.outcome.is_retryable()
-                && !reply.hints.iter().any(|hint: &Hint| hint.should_retry == Some(false))
+            reply.outcome.is_retryable() && !reply.hints.iter().any(|hint: &Hint| hint.no_retry)
         );
         assert_eq!(next.attempt(), call.core.attempt() + 1);
         assert!(self.terms.attempts.is_none_or(|most| next.attempt() < most.get()));

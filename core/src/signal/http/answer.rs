@@ -86,8 +86,8 @@ impl Answer {
                 Which::Counting(unit) => self.of(unit),
                 Which::Named(name) => self.of_name(name),
             };
-            let Hint { retry_after, should_retry, concurrency, .. } = self.hint;
-            Hint { retry_after, should_retry, concurrency, ..hint }
+            let Hint { retry_after, no_retry, may_repeat, concurrency, .. } = self.hint;
+            Hint { retry_after, no_retry, may_repeat, concurrency, ..hint }
         });
         let used = match self.outcome {
             Outcome::Ok => limits.map(|which: Which| self.cost_of(which)),

@@ -50,7 +50,7 @@
 //! | `Stripe-Rate-Limited-Reason`, `Twilio-Concurrent-Requests` | Stripe, Twilio: a limit of calls in flight, see [`Hint::concurrency`](crate::Hint::concurrency) |
 //! | `X-Business-Use-Case-Usage`, `X-App-Usage` | Meta: the largest percentage, and minutes as a cooldown |
 //! | `Beta-RateLimit`, `Beta-RateLimit-Policy` | Atlassian |
-//! | `Stripe-Should-Retry`, `x-should-retry` | Stripe, OpenAI, Anthropic: see [`Hint::should_retry`](crate::Hint::should_retry) |
+//! | `Stripe-Should-Retry`, `x-should-retry` | Stripe, OpenAI, Anthropic: see [`Hint::no_retry`](crate::Hint::no_retry) and [`Hint::may_repeat`](crate::Hint::may_repeat) |
 //! | `Date`, `Age` | RFC 9110 section 6.6.1, RFC 9111 section 5.1 |
 //!
 //! A reset is a number, a date in any format (RFC 3339 also without seconds), or a duration in Go's

@@ -190,10 +190,8 @@ impl Reading {
             _ => None,
         };
         answer.outcome = conclude(self.status, &self.drafts, code, &mut answer.hint);
-        answer.hint.should_retry = match response.get(parse::RETRY) {
-            0 => None,
-            word => Some(word == 1),
-        };
+        (answer.hint.may_repeat, answer.hint.no_retry) =
+            (response.get(parse::RETRY) == 1, response.get(parse::RETRY) == 2);
         answer.hint.concurrency =
             response.has(parse::CONCURRENCY) && answer.outcome == Outcome::Throttled;
         answer.ignored = self.ignored;
