@@ -9,7 +9,7 @@ const SIZE = { wide: 666, tall: 452 };
 
 /** Leaves out points that are within a few thousandths of the line between others. */
 function thin(points: Place[], style: string): Place[] {
-  const slack = style === "ghost" ? 14 : 5;
+  const slack = style === "ghost" ? 20 : 8;
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last) return points;
   const kept = [first];
