@@ -132,7 +132,7 @@ test("a damaged item in the storage is dropped and repaired", async (t) => {
     "", "junk", "7", "[]", "{}", '{"ended":true,"budgets":null}', '{"ended":true,"budgets":{"":null}}', '{"ended":true,"budgets":{"":["x",""]}}',
     '{"ended":true,"budgets":{"":[1,"%"],"a":[2,"AAAA"]}}', '{"ended":true,"budgets":{"":[1,"AAAA"],"__proto__":7}}',
   ];
-  const results = await Promise.all(damaged.map(async (item, i) => {
+  for (const [i, item] of damaged.entries()) {
     const [alone, trouble, held, stored] = await tab.run(`(async () => {
       const name = "damaged-${i}", trouble = [];
       localStorage.setItem("tidegate:" + name, ${JSON.stringify(item)});
@@ -144,9 +144,6 @@ test("a damaged item in the storage is dropped and repaired", async (t) => {
       return [gate.stats().alone, trouble, held, localStorage.getItem("tidegate:" + name)];
     })()`);
     assert.deepEqual([alone, trouble, held], [0, [], true], item);
-    return stored;
-  }));
-  for (const stored of results) {
     const { ended, budgets } = JSON.parse(stored);
     assert.equal(ended, true);
     for (const key of ["", "__proto__"]) {
