@@ -11,7 +11,9 @@ const TOLD: usize = 20;
 #[test]
 fn core_gives_the_answers_of_the_oracle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = env::var_os("TIDEGATE_VECTORS").unwrap_or("tests/vectors".into());
+    let given = env::var_os("TIDEGATE_VECTORS");
+    let least = if given.is_some() { 1 } else { 4_000 };
+    let folder = given.unwrap_or("tests/vectors".into());
     let (mut played, mut differences) = (0, Vec::new());
     for entry in fs::read_dir(root.join(folder)).unwrap() {
         let path = entry.unwrap().path();
@@ -24,5 +26,5 @@ fn core_gives_the_answers_of_the_oracle() {
     }
     differences.truncate(TOLD);
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-    assert!(played >= 800, "only {played} vectors");
+    assert!(played >= least, "only {played} vectors");
 }

@@ -4,11 +4,12 @@
 use rayon::prelude::*;
 use tidegate_sim::{Scenario, World};
 
-/// Both metrics of `adaptive` after an hour, for each of twelve seeds.
-fn runs(server: &str, clients: &str, metrics: [&str; 2]) -> Vec<[f64; 2]> {
+const HOUR: &str = "end = '1h'\nlatency = { constant = '25ms' }";
+
+/// Both metrics of `adaptive`, for each of twelve seeds.
+fn runs(length: &str, server: &str, clients: &str, metrics: [&str; 2]) -> Vec<[f64; 2]> {
     let text = format!(
-        "end = '1h'\nbin = '60s'\nlatency = {{ constant = '25ms' }}\n\
-         [server]\n{server}\n[[clients]]\n{clients}\ndemand = 'closed'\n"
+        "{length}\nbin = '60s'\n[server]\n{server}\n[[clients]]\n{clients}\ndemand = 'closed'\n"
     );
     let scenario = Scenario::parse(&text, "long.toml", "long").unwrap();
     let run = |seed| World::new(&scenario, "adaptive", seed).unwrap().run().unwrap().metrics;
@@ -25,7 +26,7 @@ fn runs(server: &str, clients: &str, metrics: [&str; 2]) -> Vec<[f64; 2]> {
 fn clients_that_are_told_retry_after_use_the_limit_and_share_it_fairly() {
     const TOLD: &str = "\nhints = { retry_after = 'honest' }";
     let second = format!("window = {{ limit = 30, width = '1s' }}{TOLD}");
-    for [used, throttled] in runs(&second, "threads = 16", ["util", "throttled"]) {
+    for [used, throttled] in runs(HOUR, &second, "threads = 16", ["util", "throttled"]) {
         assert!(used >= 0.94 && throttled <= 0.003, "{used} used, {throttled} throttled");
     }
     for (server, least) in [
@@ -33,7 +34,9 @@ fn clients_that_are_told_retry_after_use_the_limit_and_share_it_fairly() {
         ("window = { limit = 2400, width = '60s' }", 0.95),
     ] {
         let server = &format!("{server}{TOLD}");
-        for [used, fair] in runs(server, "processes = 8\nthreads = 8", ["util", "jain_process"]) {
+        for [used, fair] in
+            runs(HOUR, server, "processes = 8\nthreads = 8", ["util", "jain_process"])
+        {
             let what = format!("{used} used, Jain's index {fair} before {server}");
             assert!(used >= 0.97 && fair >= least, "{what}");
         }
@@ -44,7 +47,17 @@ fn clients_that_are_told_retry_after_use_the_limit_and_share_it_fairly() {
 fn clients_that_are_told_nothing_share_a_window_of_a_minute() {
     let window = "window = { limit = 1000, width = '60s' }";
     let metrics = ["util", "jain_process"];
-    for [used, fair] in runs(window, "processes = 8\nthreads = 8", metrics) {
+    for [used, fair] in runs(HOUR, window, "processes = 8\nthreads = 8", metrics) {
         assert!(used >= 0.97 && fair >= 0.6, "{used} used, Jain's index {fair}");
+    }
+}
+
+#[test]
+fn a_client_that_is_told_nothing_uses_each_of_three_windows() {
+    let server = "also = [{ limit = 1019, width = '60s' }, { limit = 5000, width = '1h' }]\n\
+                  window = { limit = 36, width = '1s' }";
+    let length = "end = '8h'\nlatency = { constant = '146ms' }";
+    for [used, throttled] in runs(length, server, "threads = 22", ["ss_util", "throttled"]) {
+        assert!(used >= 0.95 && throttled <= 0.03, "{used} used, {throttled} throttled");
     }
 }
