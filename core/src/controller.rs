@@ -5,6 +5,7 @@ mod learn;
 #[cfg(feature = "shared")]
 mod leased;
 mod limit;
+mod queued;
 mod record;
 mod retry;
 mod usual;
@@ -18,12 +19,12 @@ use limit::Limit;
 use usual::{Usual, is_unstated};
 
 use crate::costs::Costs;
-use crate::gate::{Cooldown, Entry, Gate, Part, Permit, RetryBudget};
+use crate::gate::{Cooldown, Entry, Gate, RetryBudget};
 use crate::law::{AnyLaw, Law};
 use crate::linked::Linked;
 use crate::outcome::Outcome;
+use crate::permit::{Part, Permit};
 use crate::policy::{Policy, Rules};
-use crate::queue::Ahead;
 use crate::rng::Rng;
 use crate::stats::Counters;
 #[cfg(feature = "stats")]
@@ -520,29 +521,6 @@ where
         self.due(now, call, &mut [Instant::ZERO; LIMITS]).0.max(now)
     }
 
-    /// The same for a call that is sent after the calls `ahead` of it.
-    pub(crate) fn due_behind(
-        &self,
-        now: Instant,
-        call: &Call<LIMITS, C>,
-        ahead: &[Ahead; LIMITS],
-    ) -> Instant {
-        let mut due = now.max(self.cooldown.until()).max(call.not_before);
-        pairs(self.laws(), &self.limits, |index, law, limit| {
-            let before = self.usual.ahead(index, (law, &limit.state), ahead);
-            let cost = self.usual.cost_of(index, (law, &limit.state), call);
-            due = due.max(limit.due_behind(
-                law,
-                now,
-                before,
-                cost,
-                self.in_flight(),
-                call.attempt > 0,
-            ));
-        });
-        due
-    }
-
     /// See [`Gate::is_failing`](crate::queue::Gate::is_failing).
     #[must_use]
     pub fn is_failing(&self) -> bool {
@@ -553,11 +531,6 @@ where
             failing |= new != retry;
         });
         failing
-    }
-
-    /// Counts a call that the queue rejected.
-    pub(crate) fn count_rejection(&mut self) {
-        self.stats.count(|stats| &mut stats.rejected);
     }
 
     /// When there will be room for `call` in flight if nothing settles until then: [`Instant::ZERO`] if there is room,

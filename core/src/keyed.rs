@@ -6,12 +6,13 @@ use core::num::NonZeroU16;
 use heapless::Vec;
 
 use crate::controller::Controller;
-use crate::gate::Permit;
+use crate::law::Record;
 use crate::law::{AnyLaw, Law};
 use crate::outcome::AsReply;
+use crate::permit::Permit;
 use crate::policy::Policy;
 use crate::rng::Rng;
-use crate::snapshot::{Record, SnapshotError};
+use crate::snapshot::SnapshotError;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
 

@@ -31,7 +31,7 @@
 //! | concurrency limit | how many calls may be in flight |
 //! | retry budget | retries that successes have paid for |
 //! | [`Verdict`] | `Admit < Wait(t) < Full < Reject(reason)`; the verdict of several gates is their maximum |
-//! | [`Permit`](gate::Permit) | the right to one call; settled exactly once |
+//! | [`Permit`](Permit) | the right to one call; settled exactly once |
 //! | [`queue`] | many calls that wait for one controller: order, priority, deadline, cancellation |
 //! | [`Outcome`] | the result of a call |
 //! | [`Hint`] | what the server said about its limit |
@@ -83,6 +83,7 @@ mod keyed;
 mod linked;
 mod mean_cost;
 mod outcome;
+mod permit;
 mod policy;
 mod rate;
 mod session;
@@ -99,6 +100,7 @@ pub use hint::Hint;
 #[cfg(feature = "keyed")]
 pub use keyed::Keyed;
 pub use outcome::{AsReply, Outcome, Reply};
+pub use permit::Permit;
 pub use policy::Policy;
 pub use rate::Quota;
 pub use rng::Rng;

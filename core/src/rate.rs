@@ -4,8 +4,7 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use crate::config_error::ConfigError;
 use crate::fixed::div_rem;
-use crate::gate::LATENESS;
-use crate::time::Span;
+use crate::time::{LATENESS, Span};
 
 /// A limit as servers state it: a count per period, and how many calls may be sent at once.
 ///

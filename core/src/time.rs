@@ -8,6 +8,10 @@ use core::cmp::Ordering;
 use core::num::NonZeroU32;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
+/// How much of a timer's delay is made up. Most timers count milliseconds and start with the next
+/// one (tokio's, Node's), which would slow a client with a thousand calls per second.
+pub(crate) const LATENESS: Span = Span::from_millis(2);
+
 /// Ordering by nanoseconds, with separate functions for the maximum and the minimum of two: on
 /// 32-bit machines a call of them is half as long as their inlined code.
 macro_rules! ordered {

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use crate::costs::Costs;
-use crate::gate::Permit;
+use crate::permit::Permit;
 use crate::time::{Instant, Span};
 
 /// A call to be sent: its cost and deadline.

@@ -9,7 +9,7 @@ use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Reason, Span};
 
 use crate::gates::{Gate, Gates};

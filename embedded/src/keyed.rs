@@ -6,8 +6,9 @@ use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
 #[cfg(feature = "stats")]
 use tidegate::Stats;
+use tidegate::law::Record;
 use tidegate::law::{Adaptive, Law};
-use tidegate::snapshot::{Record, SnapshotError};
+use tidegate::snapshot::SnapshotError;
 use tidegate::{Controller, Keyed, Policy};
 
 use crate::call::Call;

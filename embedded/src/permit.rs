@@ -1,6 +1,6 @@
 //! The permit: the right to one call, as a guard.
 
-use tidegate::gate::Permit as Raw;
+use tidegate::Permit as Raw;
 
 use crate::desk::Verbs;
 use crate::replied::Replied;

@@ -9,8 +9,9 @@ use embassy_time::{Duration, Instant};
 use tidegate::SleepClock;
 #[cfg(feature = "stats")]
 use tidegate::Stats;
+use tidegate::law::Record;
 use tidegate::law::{Adaptive, Law};
-use tidegate::snapshot::{Record, SnapshotError};
+use tidegate::snapshot::SnapshotError;
 use tidegate::{Controller, Costs, Policy, Reply, Rng};
 
 use crate::acquire::Acquire;

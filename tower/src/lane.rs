@@ -61,7 +61,8 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
             let soon = is_next && held.is_empty();
             return (if soon { now + Span::from_secs(1) } else { now }, now);
         }
-        (limit.until(now, is_next, &gate.own, call, held.len()), now)
+        let (verdict, in_flight) = (gate.own.check(now, call), gate.own.in_flight());
+        (limit.until(now, is_next, verdict, in_flight, held.len()), now)
     }
 
     pub(crate) fn retry(

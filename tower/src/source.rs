@@ -3,7 +3,7 @@
 #[cfg(feature = "local")]
 use std::num::NonZeroU16;
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::AnyLaw;
 use tidegate::queue::{Ahead, Gate};
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reply, Span, Verdict};

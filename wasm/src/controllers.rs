@@ -1,6 +1,7 @@
 //! The controllers of the module, and their permits.
 
-use tidegate::gate::{Gate, Permit};
+use tidegate::Permit;
+use tidegate::gate::Gate;
 use tidegate::queue::{self, Ahead};
 use tidegate::{Decision, Instant, Reason, Reply, Rng};
 

@@ -40,7 +40,9 @@ impl Desk {
         let is_next = kept.line.first(&kept.gate) == slot;
         let lent = kept.gate.lent();
         let mut limit = HoldLimit::new(deadline(since), deadline(delayed));
-        let until = limit.until(now, is_next, &kept.gate.controller, &call, lent);
+        let controller = &kept.gate.controller;
+        let (verdict, in_flight) = (controller.check(now, &call), controller.in_flight());
+        let until = limit.until(now, is_next, verdict, in_flight, lent);
         millis(until - Instant::ZERO)
     }
 

@@ -1,6 +1,6 @@
 //! The permits of calls in flight, by number for JavaScript.
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::{Costs, Instant, Span};
 
 use crate::arena::Arena;

@@ -5,10 +5,11 @@ use core::borrow::Borrow;
 use super::each::{each, pairs_mut};
 use super::{Controller, accounted};
 use crate::costs::Costs;
-use crate::gate::{Entry, Part, Permit};
+use crate::gate::Entry;
 use crate::hint::Hint;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::{AsReply, Outcome, Reply};
+use crate::permit::{Part, Permit};
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
 

@@ -4,9 +4,9 @@ use core::borrow::Borrow;
 
 use super::{Controller, pairs_mut};
 use crate::costs::Costs;
-use crate::gate::Permit;
 use crate::law::Law;
 use crate::outcome::Reply;
+use crate::permit::Permit;
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
 

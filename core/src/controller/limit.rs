@@ -1,8 +1,9 @@
 //! A limit of a controller.
 
-use crate::gate::{Pacing, Part, lately};
+use crate::gate::{Pacing, lately};
 use crate::hint::Hint;
 use crate::law::Law;
+use crate::permit::Part;
 use crate::queue::Ahead;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};

@@ -5,10 +5,11 @@ use core::borrow::Borrow;
 use super::Controller;
 use crate::costs::Costs;
 use crate::gate::{Cooldown, Pacing, RetryBudget};
+use crate::law::Record;
 use crate::mean_cost::MeanCost;
 use crate::policy::Policy;
 use crate::rng::Rng;
-use crate::snapshot::{self, Field, Reader, Record, SnapshotError};
+use crate::snapshot::{self, Field, Reader, SnapshotError};
 use crate::time::{Instant, Span};
 
 impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>

@@ -1,9 +1,9 @@
 //! The cost of calls whose caller does not state it.
 
 use crate::costs::Costs;
-use crate::gate::Part;
 use crate::law::Law;
 use crate::mean_cost::MeanCost;
+use crate::permit::Part;
 use crate::queue::Ahead;
 use crate::rate::Quota;
 use crate::verdict::Call;

@@ -12,14 +12,11 @@
 
 mod cooldown;
 mod pacing;
-mod permit;
 mod retry_budget;
 
 pub use cooldown::{Cooldown, CooldownPolicy};
 pub use pacing::Pacing;
-pub(crate) use pacing::{LATENESS, LONGEST_DEBT, lately};
-pub(crate) use permit::Part;
-pub use permit::Permit;
+pub(crate) use pacing::{LONGEST_DEBT, lately};
 pub(crate) use retry_budget::{Account, Entry};
 pub use retry_budget::{RetryBudget, RetryBudgetPolicy};
 

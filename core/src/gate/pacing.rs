@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use crate::fixed::div_rem;
 use crate::rate::Quota;
 use crate::snapshot::fields;
-use crate::time::{Instant, Span};
+use crate::time::{Instant, LATENESS, Span};
 use crate::verdict::{Reason, Verdict};
 
 /// Keeps calls within a [`Quota`]: the generic cell rate algorithm, in the form of virtual
@@ -40,10 +40,6 @@ pub struct Pacing {
     /// End of the law's cooldown.
     until: Instant,
 }
-
-/// How much of a timer's delay is made up. Most timers count milliseconds and start with the next
-/// one (tokio's, Node's), which would slow a client with a thousand calls per second.
-pub(crate) const LATENESS: Span = Span::from_millis(2);
 
 /// The start of the time that a late timer may make up.
 pub(crate) fn lately(now: Instant) -> Instant {

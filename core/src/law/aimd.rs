@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU32;
 
+use super::record::record;
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::{Pacing, lately};
@@ -9,7 +10,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::{Quota, law_interval};
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// The configuration of [`Aimd`]. Start from [`AimdConfig::DEFAULT`].

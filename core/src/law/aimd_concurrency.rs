@@ -2,6 +2,7 @@
 
 use core::num::NonZeroU16;
 
+use super::record::record;
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
@@ -9,7 +10,7 @@ use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::Instant;
 
 /// The configuration of [`AimdConcurrency`]. Start from [`AimdConcurrencyConfig::DEFAULT`].

@@ -1,10 +1,11 @@
 //! `fixed`: a hard-coded rate, or none.
 
+use super::Record;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Reader, Record, Writer};
+use crate::snapshot::{Reader, Writer};
 use crate::time::Instant;
 
 /// A constant rate. Correct only as long as the server's limit and its other users do not change.

@@ -9,6 +9,7 @@ mod aimd;
 mod aimd_concurrency;
 mod any;
 mod fixed;
+pub(crate) mod record;
 mod vegas;
 
 /// Laws published by others, named after their sources.
@@ -25,6 +26,7 @@ pub use fixed::Fixed;
 pub use published::autosleeper::{Autosleeper, AutosleeperConfig, AutosleeperState};
 pub use published::heroku::{Heroku, HerokuConfig, HerokuState, Strategy};
 pub use published::tchannel::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
+pub use record::Record;
 pub use vegas::{Vegas, VegasState};
 
 // One row per law: its tag in snapshots, which never changes (4 is not used again), and its type. Then one row per name:
@@ -82,9 +84,10 @@ use crate::outcome::Outcome;
 use crate::policy::{Policy, rules};
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{Reader, Record, Writer, longest};
+use crate::snapshot::{Reader, Writer};
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
+use record::longest;
 
 /// A control law: a constant configuration that updates a small state.
 ///

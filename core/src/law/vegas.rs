@@ -2,12 +2,13 @@
 
 use core::num::NonZeroU16;
 
+use super::record::record;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::Instant;
 
 /// A concurrency limit controlled by delay: it falls when the client's calls queue at the server,

@@ -1,12 +1,5 @@
-//! The controller as a queue sees it.
+//! What a queue needs of the gates.
 
-use core::borrow::Borrow;
-
-use crate::controller::Controller;
-use crate::costs::Costs;
-use crate::gate::Permit;
-use crate::law::Law;
-use crate::policy::Policy;
 use crate::time::Instant;
 use crate::verdict::{Call, Decision};
 
@@ -72,38 +65,4 @@ pub trait Gate<const LIMITS: usize = 1, C = [u32; LIMITS]> {
     /// Whether fewer than two calls have succeeded since the latest failure, or retries wait longer than
     /// other calls. Then calls that have not been tried go first.
     fn is_failing(&self) -> bool;
-}
-
-impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>, C: Costs<LIMITS>> Gate<LIMITS, C>
-    for Controller<L, LIMITS, P, C>
-{
-    type Permit = Permit<LIMITS, C>;
-
-    fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>> {
-        self.poll(now, call)
-    }
-
-    fn refund(&mut self, now: Instant, permit: Permit<LIMITS, C>) {
-        self.refund(now, permit);
-    }
-
-    fn ready_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Instant> {
-        self.ready_at(now, call)
-    }
-
-    fn due_behind(&self, now: Instant, call: &Call<LIMITS, C>, ahead: &[Ahead; LIMITS]) -> Instant {
-        self.due_behind(now, call, ahead)
-    }
-
-    fn due_first(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
-        self.due_first(now, call)
-    }
-
-    fn count_rejection(&mut self) {
-        self.count_rejection();
-    }
-
-    fn is_failing(&self) -> bool {
-        self.is_failing()
-    }
 }

@@ -8,7 +8,7 @@ use super::gate::Ahead;
 use super::slot::{NONE, Slot};
 use super::{ATTEMPTS, PRIORITIES, Place};
 use crate::costs::Costs;
-use crate::gate::Permit;
+use crate::permit::Permit;
 use crate::time::Instant;
 use crate::verdict::Call;
 

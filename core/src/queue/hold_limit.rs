@@ -1,12 +1,7 @@
 //! How long a call that counts against the limits of several keys keeps permits that it cannot use yet.
 
-use core::borrow::Borrow;
-
-use crate::controller::Controller;
-use crate::law::Law;
-use crate::policy::Policy;
 use crate::time::{Instant, Span};
-use crate::verdict::{Call, Verdict};
+use crate::verdict::Verdict;
 
 /// A call waits this many times as long as it keeps permits that it cannot use yet.
 const HOLD_SHARE: u64 = 4;
@@ -25,18 +20,15 @@ const MOMENT: Span = Span::from_millis(1);
 ///
 /// ```
 /// use tidegate::queue::HoldLimit;
-/// use tidegate::{Call, Controller, Decision, Instant, Policy, Quota, Span, law::Fixed};
+/// use tidegate::{Instant, Span, Verdict};
 ///
 /// let at = |seconds| Instant::ZERO + Span::from_secs(seconds);
-/// let (law, call) = (Fixed::new(Quota::per_second(1).unwrap()), Call::new());
-/// let mut model: Controller<Fixed> = Controller::new(Policy::new(law), 7, at(0));
-/// assert!(matches!(model.poll(at(8), &call), Decision::Admit(_)));
-/// // The model admits the call a second later, and it has waited for eight.
+/// // The key admits the call a second later, and it has waited for eight.
 /// let mut hold = HoldLimit::new(at(0), at(0));
-/// assert_eq!(hold.until(at(8), true, &model, &call, 0), at(10));
-/// // Another call keeps a permit of the model, and perhaps waits for those of this one.
+/// assert_eq!(hold.until(at(8), true, Verdict::Wait(at(9)), 1, 0), at(10));
+/// // Another call keeps a permit of the key, and perhaps waits for those of this one.
 /// let mut hold = HoldLimit::new(at(0), at(0));
-/// assert!(hold.until(at(8), true, &model, &call, 1) <= at(8));
+/// assert!(hold.until(at(8), true, Verdict::Wait(at(9)), 1, 1) <= at(8));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct HoldLimit {
@@ -52,15 +44,15 @@ impl HoldLimit {
         Self { since, delayed }
     }
 
-    /// Until when the call keeps its permits, now that `control` delays it; not after `now` if it refunds them at once.
-    /// `is_next` is whether it is the first in this key's queue. `kept` counts the permits of this key that calls keep
-    /// while they wait for others.
-    pub fn until<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>>(
+    /// Until when the call keeps its permits, now that a key delays it with this verdict; not after `now` if it refunds
+    /// them at once. `is_next` is whether it is the first in this key's queue. `in_flight` counts the key's permits, and
+    /// `kept` those of them that calls keep while they wait for others.
+    pub fn until(
         &mut self,
         now: Instant,
         is_next: bool,
-        control: &Controller<L, LIMITS, P>,
-        call: &Call<LIMITS>,
+        verdict: Verdict,
+        in_flight: u16,
         kept: usize,
     ) -> Instant {
         let waited = (now - self.since).as_nanos();
@@ -68,9 +60,9 @@ impl HoldLimit {
         // If it was delayed a moment ago, all calls that keep permits may do the same.
         let again = now < self.delayed + MOMENT;
         self.delayed = now;
-        match control.check(now, call) {
+        match verdict {
             _ if !is_next => Instant::ZERO,
-            Verdict::Full if usize::from(control.in_flight()) > kept => until,
+            Verdict::Full if usize::from(in_flight) > kept => until,
             Verdict::Wait(due) if due <= until && kept == 0 => until,
             // Another call may return its permit at once.
             _ if kept == 0 || again => now + MOMENT,
@@ -82,50 +74,34 @@ impl HoldLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use core::num::NonZeroU16;
-
-    use crate::law::Fixed;
-    use crate::rate::Quota;
-    use crate::verdict::Decision;
 
     const fn at(millis: u64) -> Instant {
         Instant::from_nanos(millis * 1_000_000)
     }
 
-    const NOW: Instant = at(8_000);
-    /// The next call is due at 9 s.
-    const WAITS: u16 = u16::MAX;
-    /// One call is in flight, and no other may be.
-    const FULL: u16 = 1;
-
     #[test]
     fn permits_are_kept_for_a_quarter_of_the_wait_by_the_next_call_of_a_queue_that_continues() {
-        let long_ago = at(0);
-        for (since, delayed, limit, is_next, kept, until) in [
-            (at(0), long_ago, WAITS, true, 0, at(10_000)),
-            (at(4_000), long_ago, WAITS, true, 0, at(9_000)),
+        let (now, long_ago) = (at(8_000), at(0));
+        let (full, waits) = (Verdict::Full, Verdict::Wait(at(9_000)));
+        for (since, delayed, verdict, is_next, kept, until) in [
+            (at(0), long_ago, waits, true, 0, at(10_000)),
+            (at(4_000), long_ago, waits, true, 0, at(9_000)),
             // The queue does not continue in time.
-            (at(4_001), long_ago, WAITS, true, 0, at(8_001)),
-            (at(0), long_ago, WAITS, false, 0, Instant::ZERO),
+            (at(4_001), long_ago, waits, true, 0, at(8_001)),
+            (at(0), long_ago, waits, false, 0, Instant::ZERO),
             // Another call keeps what this one needs.
-            (at(0), long_ago, WAITS, true, 1, Instant::ZERO),
-            (at(0), at(7_999), WAITS, true, 1, Instant::ZERO),
-            (at(0), at(8_000), WAITS, true, 1, at(8_001)),
+            (at(0), long_ago, waits, true, 1, Instant::ZERO),
+            (at(0), at(7_999), waits, true, 1, Instant::ZERO),
+            (at(0), at(8_000), waits, true, 1, at(8_001)),
             // A call in flight ends at some time, unless it is a permit that is kept.
-            (at(0), long_ago, FULL, true, 0, at(10_000)),
-            (at(8_000), long_ago, FULL, true, 0, at(8_001)),
-            (at(0), long_ago, FULL, true, 1, Instant::ZERO),
+            (at(0), long_ago, full, true, 0, at(10_000)),
+            (at(8_000), long_ago, full, true, 0, at(8_001)),
+            (at(0), long_ago, full, true, 1, Instant::ZERO),
         ] {
-            let law = Fixed::new(Quota::per_second(1).unwrap());
-            let limit = NonZeroU16::new(limit).unwrap();
-            let mut gate: Controller<Fixed> =
-                Controller::new(Policy::new(law).concurrency(limit), 7, at(0));
-            let sent = if limit.get() == FULL { at(7_000) } else { NOW };
-            let Decision::Admit(_) = gate.poll(sent, &Call::new()) else { panic!() };
             let mut hold = HoldLimit::new(since, delayed);
-            let is = hold.until(NOW, is_next, &gate, &Call::new(), kept);
-            assert_eq!(is, until, "{since:?} {delayed:?} {limit:?} {is_next} {kept}");
-            assert_eq!(hold, HoldLimit::new(since, NOW));
+            let is = hold.until(now, is_next, verdict, 1, kept);
+            assert_eq!(is, until, "{since:?} {delayed:?} {verdict:?} {is_next} {kept}");
+            assert_eq!(hold, HoldLimit::new(since, now));
         }
     }
 }

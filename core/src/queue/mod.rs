@@ -76,7 +76,7 @@ pub use hold_limit::HoldLimit;
 use core::ops::DerefMut;
 
 use crate::costs::Costs;
-use crate::gate::Permit;
+use crate::permit::Permit;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision, Reason};
 use heap::Heaps;

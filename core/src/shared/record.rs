@@ -5,9 +5,10 @@ use super::source::Leases;
 use super::storage::Storage;
 use crate::controller::Controller;
 use crate::digest::fnv1a;
+use crate::law::Record;
 use crate::policy::Policy;
 use crate::rng::Rng;
-use crate::snapshot::{Reader, Record, SnapshotError, Writer};
+use crate::snapshot::{Reader, SnapshotError, Writer};
 use crate::time::{Instant, Span};
 
 /// How long calls of a restored snapshot count as in flight.

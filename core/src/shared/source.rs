@@ -3,9 +3,9 @@
 use super::slots::Slots;
 use super::storage::{Inline, Storage};
 use crate::controller::Controller;
-use crate::gate::Permit;
 use crate::law::{AnyLaw, Law};
 use crate::outcome::Reply;
+use crate::permit::Permit;
 use crate::time::{Instant, Span};
 use crate::verdict::{Call, Decision};
 

@@ -5,7 +5,7 @@
 /// An error is permanent: the rest becomes empty, and the text is not [`done`](Self::done). So a
 /// grammar is written step by step and checked once at its end.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a> {
+pub(super) struct Text<'a> {
     rest: &'a [u8],
     failed: bool,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::Adaptive;
 use tidegate::queue::{Joined, Node, Place, Queue, Step, Turn};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};

@@ -1,6 +1,6 @@
 //! A client of `adaptive` with a clock, which makes one call at a time.
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::Adaptive;
 use tidegate::{AsReply, Call, Controller, Decision, Policy, Span, Verdict};
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use tidegate::gate::{Permit, RetryBudgetPolicy};
+use tidegate::Permit;
+use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Rng, Span,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use tidegate::gate::{CooldownPolicy, Permit};
+use tidegate::Permit;
+use tidegate::gate::CooldownPolicy;
 use tidegate::law::{Adaptive, Fixed, Law};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,

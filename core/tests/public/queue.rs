@@ -4,8 +4,8 @@ use core::num::NonZeroU16;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use tidegate::Permit;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::Permit;
 use tidegate::law::{Adaptive, AnyLaw, Fixed};
 use tidegate::queue::{Ahead, Gate as _, Joined, Node, Place, Step, Ticket, Turn};
 use tidegate::{

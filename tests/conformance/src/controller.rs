@@ -8,7 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use serde_json::{Value, json};
-use tidegate::gate::{Gate, Permit};
+use tidegate::Permit;
+use tidegate::gate::Gate;
 use tidegate::law::AnyLaw;
 use tidegate::{Call, Controller, Decision, Instant, Reason, Reply, Span, Stats};
 

@@ -15,8 +15,9 @@ mod table;
 use core::num::NonZeroU32;
 use core::ops::{Deref, DerefMut};
 
+use tidegate::Permit;
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::gate::{self, CooldownPolicy, Permit, RetryBudgetPolicy};
+use tidegate::gate::{self, CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{Aimd, AimdConfig, AnyLaw, Autosleeper, AutosleeperConfig, Fixed};
 use tidegate::queue::{Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};

@@ -2,7 +2,8 @@
 
 use core::num::NonZeroU16;
 
-use tidegate::gate::{Gate, Permit};
+use tidegate::Permit;
+use tidegate::gate::Gate;
 use tidegate::law::{AnyLaw, Law};
 use tidegate::{Controller, Decision, Instant, Quota, Reason, Span, Verdict};
 

@@ -29,6 +29,8 @@ mod linked;
 mod mean_cost;
 #[path = "../../../core/src/outcome.rs"]
 mod outcome;
+#[path = "../../../core/src/permit.rs"]
+mod permit;
 #[path = "../../../core/src/policy.rs"]
 mod policy;
 #[path = "../../../core/src/rate.rs"]
@@ -49,9 +51,9 @@ mod states;
 
 pub use config_error::ConfigError;
 pub use fixed::Ratio;
-pub use gate::Permit;
 pub use hint::Hint;
 pub use outcome::{Outcome, Reply};
+pub use permit::Permit;
 pub use policy::Policy;
 pub use rate::Quota;
 pub use rng::Rng;

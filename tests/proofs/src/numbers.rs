@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::snapshot::{Field, Reader, Record, Writer};
+use crate::law::Record;
+use crate::snapshot::{Field, Reader, Writer};
 use crate::{Instant, Quota, Ratio, Rng, Span};
 
 /// Records store instants relative to this one, so all from 2 to 2^64 - 3 are exact.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::{Aimd, AnyLaw, Fixed, Law};
 use tidegate::{Controller, Decision, Instant, Outcome, Policy};
 

@@ -1,7 +1,7 @@
 //! Core's queue in front of a controller, as in every frontend.
 
 use tidegate::Instant;
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::Law;
 use tidegate::queue::{Gate, Joined, Node, Place, Queue, Step, Ticket, Turn};
 

@@ -25,12 +25,12 @@ use open::Open;
 use paced::Paced;
 
 use crate::fixed::Ratio;
-use crate::gate::{LATENESS, Pacing};
+use crate::gate::Pacing;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::time::{Instant, Span};
+use crate::time::{Instant, LATENESS, Span};
 use crate::verdict::{Reason, Verdict};
 
 #[doc = include_str!("../../../docs/adaptive.md")]

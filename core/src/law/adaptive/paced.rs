@@ -4,10 +4,10 @@ use super::log::Log;
 use super::noise::Noise;
 use super::probe::Probe;
 use super::{AdaptiveState, Phase};
-use crate::gate::{LATENESS, LONGEST_DEBT};
+use crate::gate::LONGEST_DEBT;
 use crate::rng::Rng;
 use crate::snapshot::fields;
-use crate::time::{Instant, Span};
+use crate::time::{Instant, LATENESS, Span};
 
 /// A grid of intervals, each with a random draw, and the search for the rate.
 ///

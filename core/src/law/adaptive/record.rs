@@ -10,7 +10,8 @@ use super::{
     Adaptive, AdaptiveState, Phase,
     blind::{MOST_MISSES, MOST_OWN},
 };
-use crate::snapshot::{Field, Reader, Writer, fields, longest, record};
+use crate::law::record::{longest, record};
+use crate::snapshot::{Field, Reader, Writer, fields};
 use crate::time::Instant;
 
 fields!(AdaptiveState {

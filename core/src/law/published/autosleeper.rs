@@ -3,11 +3,12 @@
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
+use crate::law::record::record;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// The configuration of [`Autosleeper`]. Start from [`AutosleeperConfig::DEFAULT`].

@@ -5,11 +5,12 @@ use core::num::{NonZeroU32, NonZeroU64};
 use crate::config_error::ConfigError;
 use crate::fixed::{Ratio, exp_neg_q32};
 use crate::gate::Pacing;
+use crate::law::record::record;
 use crate::law::{Law, Move, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 
 /// How a success shortens the sleep: four of the source's five strategies. (The fifth, `Null`, does

@@ -4,10 +4,11 @@ use core::num::NonZeroU32;
 
 use crate::config_error::ConfigError;
 use crate::gate::Pacing;
+use crate::law::record::record;
 use crate::law::{Law, Move, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
-use crate::snapshot::{fields, record};
+use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::{Reason, Verdict};
 

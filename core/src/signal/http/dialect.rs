@@ -5,9 +5,9 @@
 use super::draft::{Draft, Part};
 use super::limits::Name;
 use super::parse::{
-    self, COARSE, FINE, Field, LIMITS, OTHER, Parse, REQUESTS, RESPONSE, TOKENS, unit_of,
+    self, All, COARSE, Common, FINE, Field, LIMITS, OTHER, Parse, REQUESTS, RESPONSE, TOKENS,
+    unit_of,
 };
-use super::reading::{All, Common};
 use crate::signal::text::Text;
 use crate::signal::word::Prefixes;
 

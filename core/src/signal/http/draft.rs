@@ -7,7 +7,7 @@ use crate::time::Span;
 /// The numbers of a limit, the first ones in the order in which limits are compared. The largest
 /// value of each is kept, and zero means none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Part {
+pub(super) enum Part {
     /// How binding the limit is, after [`Draft::settle`].
     Rank,
     /// The date of the reset in seconds since 1970, plus one. After [`Draft::settle`], the

@@ -99,7 +99,8 @@ mod structured;
 pub use answer::{Answer, Which};
 pub use limits::{Limit, Name, Unit};
 pub(super) use moment::duration;
-pub use reading::{All, Common, Dialects, Reading};
+pub use parse::{All, Common};
+pub use reading::{Dialects, Reading};
 
 use crate::Outcome;
 

@@ -6,7 +6,7 @@ use crate::signal::word::Table;
 
 /// What a number means where a time is expected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Scale {
+pub(super) enum Scale {
     /// By its size. Below 10^9, seconds from now: up to 31 years, and as a date it would precede all
     /// of these headers. Then a date in seconds (until the year 2106), and with 12 to 14 digits a date
     /// in milliseconds. Other numbers are invalid.

@@ -2,8 +2,7 @@
 
 use super::draft::{Draft, Part};
 use super::limits::{Name, Unit};
-use super::moment::Scale;
-use super::reading::{All, Common, Dialects};
+use super::moment::{self, Scale};
 use super::structured::{Bare, PARAMETERS, item};
 use crate::outcome::Outcome;
 use crate::signal::aws;
@@ -42,6 +41,51 @@ pub(super) struct Field<'a> {
     pub(super) draft: Draft,
 }
 
+/// Every dialect: see the [module](super).
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct All;
+
+/// The dialects of most servers, for programs that have little flash.
+///
+/// | header | value |
+/// |---|---|
+/// | `Retry-After` | seconds, also with a fraction, or an HTTP-date |
+/// | `retry-after-ms` | milliseconds |
+/// | `RateLimit`, `RateLimit-Policy` | the IETF draft, from 07 on |
+/// | `RateLimit-…`, `X-RateLimit-…`, `X-Rate-Limit-…`: `Limit`, `Remaining`, `Reset`, `Reset-After` | numbers, quotas (`100;w=60`); a reset as seconds, since 1970, or as an HTTP-date |
+/// | `Date`, `Age` | RFC 9110, RFC 9111 |
+///
+/// GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most gateways send
+/// these headers. HTTP-dates in the formats of RFC 850 and of C's `asctime` are not read.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Common;
+
+/// Which times and units the dialects have.
+pub(super) trait Values {
+    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32);
+    fn unit(draft: &mut Draft, name: &[u8]);
+}
+
+impl Values for All {
+    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
+        moment::any(text, scale)
+    }
+    fn unit(draft: &mut Draft, name: &[u8]) {
+        unit(draft, name);
+    }
+}
+
+impl Values for Common {
+    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
+        moment::common(text, scale)
+    }
+    fn unit(draft: &mut Draft, name: &[u8]) {
+        common_unit(draft, name);
+    }
+}
+
 /// Reads the value of a header.
 pub(super) type Parse = fn(&mut Field<'_>);
 
@@ -75,7 +119,7 @@ impl Field<'_> {
     }
 
     /// Reads points in time, of which the latest counts. Client libraries may join several values.
-    fn moments<D: Dialects>(&mut self, scale: Scale) {
+    fn moments<D: Values>(&mut self, scale: Scale) {
         loop {
             let (part, number) = D::moment(&mut self.text, scale);
             self.draft.put(part, number);
@@ -87,7 +131,7 @@ impl Field<'_> {
 
     /// Reads a list of limits with names or of counts. Each member that is a quota is another limit.
     /// Quotas are kept when the whole list has been read once.
-    fn list<D: Dialects>(&mut self, has_names: bool, needed: Part) {
+    fn list<D: Values>(&mut self, has_names: bool, needed: Part) {
         let start = self.text;
         let is_service = has_names && needed == Part::Left;
         for keeps in [false, true] {
@@ -138,22 +182,22 @@ impl Field<'_> {
 
 /// `RateLimit`: the remaining calls of policies. In draft 07 it is a dictionary:
 /// `limit=100, remaining=50, reset=5`.
-pub(super) fn service<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn service<D: Values>(field: &mut Field<'_>) {
     field.list::<D>(true, Part::Left);
 }
 
 /// `RateLimit-Policy`: the quotas, with or without names.
-pub(super) fn policy<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn policy<D: Values>(field: &mut Field<'_>) {
     field.list::<D>(true, Part::Limit);
 }
 
 /// The number of calls, which quotas may follow: `100, 100;w=60`.
-pub(super) fn limit<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn limit<D: Values>(field: &mut Field<'_>) {
     field.list::<D>(false, Part::Limit);
 }
 
 /// The number of remaining calls.
-pub(super) fn left<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn left<D: Values>(field: &mut Field<'_>) {
     field.list::<D>(false, Part::Left);
 }
 
@@ -163,7 +207,7 @@ pub(super) fn nothing(field: &mut Field<'_>) {
 }
 
 /// When the response was created (RFC 9110 section 6.6.1).
-pub(super) fn date<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn date<D: Values>(field: &mut Field<'_>) {
     field.moments::<D>(Scale::Any);
     if !field.draft.has(DATE) {
         field.text.fail();
@@ -177,22 +221,22 @@ pub(super) fn age(field: &mut Field<'_>) {
 }
 
 /// `Retry-After`.
-pub(super) fn cooldown<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn cooldown<D: Values>(field: &mut Field<'_>) {
     field.moments::<D>(Scale::Any);
 }
 
 /// A number of seconds, of any size, until the limit is reset or as a cooldown.
-pub(super) fn seconds<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn seconds<D: Values>(field: &mut Field<'_>) {
     field.moments::<D>(Scale::Seconds);
 }
 
 /// A cooldown in milliseconds.
-pub(super) fn cooldown_millis<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn cooldown_millis<D: Values>(field: &mut Field<'_>) {
     field.moments::<D>(Scale::Millis);
 }
 
 /// When the limit is reset, in any form.
-pub(super) fn reset<D: Dialects>(field: &mut Field<'_>) {
+pub(super) fn reset<D: Values>(field: &mut Field<'_>) {
     field.moments::<D>(Scale::BySize);
 }
 

@@ -4,19 +4,17 @@ use super::answer::Answer;
 use super::dialect::{self, Row};
 use super::draft::{self, Draft, Part};
 use super::limits::{Name, Unit};
-use super::moment::{self, Scale};
-use super::parse;
+use super::parse::{self, All, Common};
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
 use crate::signal::body::Body;
-use crate::signal::text::Text;
 use crate::time::Span;
 
 /// Which headers a [`Reading`] reads: [`All`] or [`Common`].
 pub trait Dialects: sealed::Table {}
 
 mod sealed {
-    use super::{Draft, Part, Row, Scale, Text};
+    use super::{Draft, Row};
 
     pub trait Table {
         /// What belongs to the response, and as many limits as are collected from the headers. Later
@@ -24,31 +22,8 @@ mod sealed {
         type Drafts: AsMut<[Draft]>;
         const NOTHING: Self::Drafts;
         fn find(name: &[u8]) -> Option<(Row, &[u8])>;
-        fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32);
-        fn unit(draft: &mut Draft, name: &[u8]);
     }
 }
-
-/// Every dialect: see the [module](super).
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct All;
-
-/// The dialects of most servers, for programs that have little flash.
-///
-/// | header | value |
-/// |---|---|
-/// | `Retry-After` | seconds, also with a fraction, or an HTTP-date |
-/// | `retry-after-ms` | milliseconds |
-/// | `RateLimit`, `RateLimit-Policy` | the IETF draft, from 07 on |
-/// | `RateLimit-…`, `X-RateLimit-…`, `X-Rate-Limit-…`: `Limit`, `Remaining`, `Reset`, `Reset-After` | numbers, quotas (`100;w=60`); a reset as seconds, since 1970, or as an HTTP-date |
-/// | `Date`, `Age` | RFC 9110, RFC 9111 |
-///
-/// GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most gateways send
-/// these headers. HTTP-dates in the formats of RFC 850 and of C's `asctime` are not read.
-#[derive(Clone, Copy, Debug)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Common;
 
 const LIMITS: usize = parse::LIMITS as usize;
 
@@ -59,12 +34,6 @@ impl sealed::Table for All {
     fn find(name: &[u8]) -> Option<(Row, &[u8])> {
         dialect::ALL.longest(name)
     }
-    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
-        moment::any(text, scale)
-    }
-    fn unit(draft: &mut Draft, name: &[u8]) {
-        parse::unit(draft, name);
-    }
 }
 
 impl Dialects for Common {}
@@ -73,12 +42,6 @@ impl sealed::Table for Common {
     const NOTHING: Self::Drafts = [Draft::NONE; LIMITS + 6];
     fn find(name: &[u8]) -> Option<(Row, &[u8])> {
         dialect::COMMON.longest(name)
-    }
-    fn moment(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
-        moment::common(text, scale)
-    }
-    fn unit(draft: &mut Draft, name: &[u8]) {
-        parse::common_unit(draft, name);
     }
 }
 

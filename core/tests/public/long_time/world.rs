@@ -1,6 +1,6 @@
 //! A server of ten calls a second, and a client of four workers with any clock.
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::{Call, Decision, Hint, Outcome, Policy, Reply};
 use tidegate_limits::{Bucket, Limit};
 

@@ -17,8 +17,8 @@ use core::task::{Context, Poll, Waker};
 
 use meter::{Counted, Meter};
 use server::{Hints, Server};
+use tidegate::law::Record;
 use tidegate::law::{Adaptive, Aimd, Fixed, Law};
-use tidegate::snapshot::Record;
 use tidegate::{Outcome, Policy, Quota};
 use tidegate_embassy::{KeyedThrottle, Permit, Throttle};
 

@@ -7,7 +7,7 @@
 
 pub mod board;
 
-use tidegate::gate::Permit;
+use tidegate::Permit;
 use tidegate::law::Law;
 use tidegate::signal::http::{Answer, Common, Reading};
 use tidegate::{

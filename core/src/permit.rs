@@ -11,7 +11,7 @@ use crate::time::Instant;
 /// [forgets](crate::Controller::forget) it. A controller ignores the permits of 255 in 256 other controllers.
 ///
 /// ```compile_fail
-/// # use tidegate::gate::Permit;
+/// # use tidegate::Permit;
 /// fn twice(permit: Permit) -> (Permit, Permit) {
 ///     (permit, permit) // a permit cannot be copied
 /// }
