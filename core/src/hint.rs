@@ -146,10 +146,11 @@ impl Hint {
     }
 
     /// How long nothing should be sent: the requested cooldown, or if there is none and no call is left, the time until
-    /// the whole limit is available again.
+    /// the whole limit is available again, if that is more than a second.
     ///
-    /// Servers that state only the end of the period when they throttle (GitHub, X) mean this as a cooldown. A
-    /// requested cooldown takes precedence over the reset, as the IETF draft requires.
+    /// Servers that state only the end of the period when they throttle (GitHub, X) mean this as a cooldown. A second
+    /// is the shortest time that most of them state, whatever the actual one, and a token bucket has room for a call
+    /// long before it is full. A requested cooldown takes precedence over the reset, as the IETF draft requires.
     ///
     /// ```
     /// use tidegate::{Hint, Span};
@@ -158,12 +159,13 @@ impl Hint {
     /// assert_eq!(Hint::remaining(0).and_reset(long).cooldown(), Some(long));
     /// assert_eq!(Hint::retry_after(short).and_remaining(0).and_reset(long).cooldown(), Some(short));
     /// assert_eq!(Hint::remaining(1).and_reset(long).cooldown(), None);
+    /// assert_eq!(Hint::remaining(0).and_reset(Span::from_secs(1)).cooldown(), None);
     /// ```
     #[must_use]
     pub const fn cooldown(&self) -> Option<Span> {
-        match (self.retry_after, self.remaining) {
-            (None, Some(0)) => self.reset,
-            (asked, _) => asked,
+        match (self.retry_after, self.remaining, self.reset) {
+            (None, Some(0), Some(reset)) if reset.as_nanos() > 1_000_000_000 => Some(reset),
+            (asked, ..) => asked,
         }
     }
 }

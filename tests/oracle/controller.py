@@ -3,7 +3,7 @@
 import record
 from backoff import Backoff
 from chance import Chance
-from exact import END, U16, U32, U64, since, within
+from exact import END, SECOND, U16, U32, U64, since, within
 from gates import RetryBudget, Cooldown
 from pacing import Never, Pacing, lately
 from policy import law_of
@@ -26,7 +26,9 @@ class Hint:
         self.should_retry, self.concurrency = should_retry, concurrency
 
     def cooldown(self):
-        return self.reset if self.after is None and self.left == 0 else self.after
+        if self.after is None and self.left == 0 and self.reset is not None and self.reset > SECOND:
+            return self.reset
+        return self.after
 
     def is_used_up(self, cost):
         return self.left is not None and self.left < cost

@@ -27,6 +27,13 @@ const TELLING: [(&str, f64); 4] = [
     ("window = { limit = 60, width = '6s' }", 24.0),
 ];
 
+/// Small token buckets that say when they are full, in whole seconds.
+const FULL_WITHIN_A_SECOND: [(&str, f64); 3] = [
+    ("bucket = { burst = 20, rate = '50/s' }", 5.6),
+    ("bucket = { burst = 5, rate = '100/s' }", 2.95),
+    ("bucket = { burst = 8, rate = '10/s' }", 29.2),
+];
+
 /// The mean of the share of throttled calls and of the time relative to the ideal, over all servers and eight seeds.
 fn mean(servers: &[(&str, f64)], hints: &str, processes: u32) -> [f64; 2] {
     let world = |(server, ideal): &(&str, f64), seed| {
@@ -55,6 +62,7 @@ fn few_calls_of_a_burst_are_throttled_and_it_ends_soon() {
         (&SERVERS, "", 3, 0.27, 1.5),
         (&TELLING, TELLS, 1, 0.045, 1.2),
         (&TELLING, TELLS, 3, 0.2, 1.45),
+        (&FULL_WITHIN_A_SECOND, "hints = { remaining = 'honest', reset = 'honest' }", 1, 0.09, 1.1),
     ] {
         let [share, time] = mean(servers, hints, processes);
         let what = format!(
