@@ -31,7 +31,7 @@
 //! | concurrency limit | how many calls may be in flight |
 //! | retry budget | retries that successes have paid for |
 //! | [`Verdict`] | `Admit < Wait(t) < Full < Reject(reason)`; the verdict of several gates is their maximum |
-//! | [`Permit`](Permit) | the right to one call; settled exactly once |
+//! | [`Permit`] | the right to one call; settled exactly once |
 //! | [`queue`] | many calls that wait for one controller: order, priority, deadline, cancellation |
 //! | [`Outcome`] | the result of a call |
 //! | [`Hint`] | what the server said about its limit |

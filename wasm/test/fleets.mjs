@@ -11,7 +11,7 @@ import { Miniflare } from "miniflare";
 import { BOUND, Fleet, node } from "./fleet.mjs";
 import { play } from "./fleet-member.mjs";
 import { Server } from "./redis-server.mjs";
-import { Browser } from "./tabs-browser.mjs";
+import { Chromium } from "./tabs-browser.mjs";
 import { bundle } from "./workers.mjs";
 
 /** Starts a process in Rust, which reads and writes lines of JSON. */
@@ -67,7 +67,7 @@ export class TabFleet extends Fleet {
   static limit = 10;
   /** Tabs that are neither frozen nor closed. */
   live = new Set([0, 1, 2, 3, 4, 5]);
-  #browser = new Browser();
+  #browser = new Chromium();
   #tabs = [];
   #frozen;
 

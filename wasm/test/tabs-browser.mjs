@@ -1,13 +1,18 @@
-// Tabs of a real Chromium in one window, so that all but one are hidden, and the browser can freeze them. (Pages that
-// playwright opens are always visible.)
+// Tabs of real browsers.
 
 import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import { build } from "esbuild";
-import { chromium } from "playwright-core";
+import puppeteer from "puppeteer-core";
 
 // With these options of test tools, hidden tabs would be as active as the visible one.
 const AWAKE = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
+
+/** How each browser starts. */
+export const launched = {
+  Chromium: (options) => puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ...options }),
+  Firefox: () => puppeteer.launch({ browser: "firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" }),
+};
 
 /** One tab. Its page calls `tell` to emit `message`. A tab that closes emits `exit`. */
 class Tab extends EventEmitter {
@@ -53,18 +58,19 @@ class Tab extends EventEmitter {
     return this.#send("Target.activateTarget", { targetId: this.#target });
   }
 
+  reload() {
+    return this.command("Page.reload");
+  }
+
   async close() {
     await this.#send("Target.closeTarget", { targetId: this.#target });
   }
 }
 
-/** A browser with a window of tabs. The only content of their pages is a script. */
-export class Browser {
-  #tabs = new Map();
-  #browser;
+/** A browser whose pages have a script as their only content. */
+class Site {
   #server;
-  #root;
-  #context;
+  browser;
 
   async start(contents) {
     const bundled = await build({ stdin: { contents, resolveDir: import.meta.dirname }, bundle: true, format: "esm", target: "es2022", write: false });
@@ -75,19 +81,58 @@ export class Browser {
     });
     this.#server.listen(0, "127.0.0.1");
     await once(this.#server, "listening");
-    this.#browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ignoreDefaultArgs: AWAKE });
-    this.#root = await this.#browser.newBrowserCDPSession();
+    this.browser = await this.launch();
+  }
+
+  /** The address of a page. `told` is behind its `#`. */
+  url(told = "") {
+    return `http://127.0.0.1:${this.#server.address().port}/#${encodeURIComponent(told)}`;
+  }
+
+  async close() {
+    await this.browser?.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+/** Firefox. All of its tabs are visible. */
+export class Firefox extends Site {
+  launch = launched.Firefox;
+
+  async open(told) {
+    const page = await this.browser.newPage();
+    const tab = Object.assign(new EventEmitter(), {
+      run: (expression) => page.evaluate(expression),
+      reload: () => page.reload(),
+      close: () => page.close(),
+    });
+    await page.exposeFunction("tell", (what) => void tab.emit("message", what));
+    void page.goto(this.url(told));
+    return tab;
+  }
+}
+
+/** Chromium, with its tabs in one window, so that all but one are hidden, and the browser can freeze them. */
+export class Chromium extends Site {
+  #tabs = new Map();
+  #root;
+  #context;
+
+  async launch() {
+    const browser = await launched.Chromium({ ignoreDefaultArgs: AWAKE });
+    this.#root = await browser.target().createCDPSession();
     this.#root.on("Target.receivedMessageFromTarget", ({ sessionId, message }) => this.#tabs.get(sessionId)?.take(JSON.parse(message)));
     this.#root.on("Target.detachedFromTarget", ({ sessionId }) => {
       this.#tabs.get(sessionId)?.emit("exit", 0);
       this.#tabs.delete(sessionId);
     });
     this.#context = (await this.#root.send("Target.createBrowserContext")).browserContextId;
+    return browser;
   }
 
-  /** Opens a tab in front of the others. `told` is behind the `#` of its page's address. */
-  async open(told = "") {
-    const url = `http://127.0.0.1:${this.#server.address().port}/#${encodeURIComponent(told)}`;
+  /** Opens a tab in front of the others. */
+  async open(told) {
     const { targetId } = await this.#root.send("Target.createTarget", { url: "about:blank", browserContextId: this.#context });
     const tab = new Tab((method, params) => this.#root.send(method, params), targetId);
     tab.session = (await this.#root.send("Target.attachToTarget", { targetId, flatten: false })).sessionId;
@@ -95,13 +140,7 @@ export class Browser {
     for (const domain of ["Runtime", "Page"]) await tab.command(`${domain}.enable`);
     await tab.command("Runtime.addBinding", { name: "tell_" });
     await tab.command("Page.addScriptToEvaluateOnNewDocument", { source: "globalThis.tell = (what) => tell_(JSON.stringify(what))" });
-    await tab.command("Page.navigate", { url });
+    await tab.command("Page.navigate", { url: this.url(told) });
     return tab;
-  }
-
-  async close() {
-    await this.#browser?.close();
-    this.#server.closeAllConnections();
-    this.#server.close();
   }
 }

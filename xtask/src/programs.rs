@@ -55,9 +55,11 @@ pub fn tell(test: &mut Command) {
     test.env("TIDEGATE_LIVE", path(LIVE)).env("TIDEGATE_HOSTILE", path(HOSTILE));
     test.env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
     test.env("TIDEGATE_REDIS", installed("redis-server").unwrap_or_default());
-    // Unless the user names another browser.
-    if let (None, Some(path)) = (env::var_os("CHROMIUM"), installed("chromium")) {
-        test.env("CHROMIUM", path);
+    // Unless the user names other browsers.
+    for (name, program) in [("CHROMIUM", "chromium"), ("FIREFOX", "firefox-esr")] {
+        if let (None, Some(path)) = (env::var_os(name), installed(program)) {
+            test.env(name, path);
+        }
     }
 }
 

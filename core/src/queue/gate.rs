@@ -36,18 +36,18 @@ impl Ahead {
     }
 }
 
-/// What admits the calls of a queue: a [`Controller`], or one of several that a frontend manages.
+/// What admits the calls of a queue: a [`Controller`](crate::Controller), or one of several that a frontend manages.
 pub trait Gate<const LIMITS: usize = 1, C = [u32; LIMITS]> {
     /// The right to one call.
     type Permit;
 
-    /// [`Controller::poll`].
+    /// [`Controller::poll`](crate::Controller::poll).
     fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Self::Permit>;
 
-    /// [`Controller::refund`].
+    /// [`Controller::refund`](crate::Controller::refund).
     fn refund(&mut self, now: Instant, permit: Self::Permit);
 
-    /// [`Controller::ready_at`].
+    /// [`Controller::ready_at`](crate::Controller::ready_at).
     fn ready_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Instant>;
 
     /// The earliest instant at which `call` may be sent behind others, regardless of the calls in

@@ -40,7 +40,7 @@ const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> 
     Step { name, why, how, holds }
 }
 
-const STEPS: [Step; 16] = [
+const STEPS: [Step; 17] = [
     step("rustfmt", "formats the code", Rustup("component"), &["fmt"]),
     step("clippy", "lints the code", Rustup("component"), &["clippy"]),
     step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
@@ -54,6 +54,7 @@ const STEPS: [Step; 16] = [
     step("mosquitto", "the MQTT broker of the firmware tests", Unpack(MQTT[0]), MQTT[1]),
     step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
+    step("firefox", "runs tests of the package and the tabs", Install(FIREFOX), FIREFOX),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
     step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
@@ -67,6 +68,7 @@ const QEMU: [Names; 2] =
 const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
 const REDIS: Names = &["redis-server"];
 const CHROMIUM: Names = &["chromium"];
+const FIREFOX: Names = &["firefox-esr"];
 
 impl Step {
     fn is_there(&self) -> bool {
