@@ -103,9 +103,10 @@ const CORES = {
   "edge-light": (module) => importedCore(`${modules[module]}.wasm?module`),
 };
 const packedCore = (module) => `
-  import { ${module === "pacing" ? "unpack" : "compile"}, instance } from "./core.js";
+  import { compile, instance, permitted } from "./core.js";
   import { common, packed } from "#packed/${module}";
-  export const instantiate = () => instance(${module === "pacing" ? "new WebAssembly.Module(unpack(packed, common))" : "compile(packed, common)"});`;
+  const load = () => instance(compile(packed, common));
+  export const instantiate = ${module === "pacing" ? "load" : "() => permitted(load)"};`;
 const importedCore = (file) => `
   import { instance } from "./core.js";
   import module from "./${file}";

@@ -10,6 +10,7 @@ import { build as vite } from "vite";
 import webpack from "webpack";
 import { check, streaming } from "./aborts.mjs";
 import { launched } from "./tabs-browser.mjs";
+import { launch as WebKit } from "./webkit.mjs";
 
 const page = (entry) => `
   import { tidegate } from "${entry}";
@@ -34,9 +35,10 @@ const BUNDLERS = {
   }),
 };
 
+const BROWSERS = { ...launched, WebKit };
 const browsers = {};
 before(async () => {
-  for (const [name, launch] of Object.entries(launched)) browsers[name] = await launch();
+  for (const [name, launch] of Object.entries(BROWSERS)) browsers[name] = await launch();
 });
 after(() => Promise.all(Object.values(browsers).map((browser) => browser.close())));
 
@@ -71,7 +73,7 @@ async function titleOf(t, browser, bundler, entry, policy) {
 
 for (const [browser, bundler, entry, policy, title] of [
   ...Object.keys(BUNDLERS).map((bundler) => ["Chromium", bundler, "tidegate", undefined, /^served$/]),
-  ...Object.keys(launched).flatMap((browser) => [
+  ...Object.keys(BROWSERS).flatMap((browser) => [
     [browser, "esbuild", "tidegate", WASM, /^served$/],
     [browser, "esbuild", "tidegate/lite", WASM, /^served$/],
     [browser, "esbuild", "tidegate", STRICT, /CompileError.*import tidegate\/js/],
@@ -92,7 +94,7 @@ async function tabWith(t, browser, contents) {
   return tab;
 }
 
-for (const [browser, unreadable, ended] of [["Chromium", /^TypeError: Failed to fetch/, "TypeError"], ["Firefox", /^TypeError: NetworkError/, "AbortError"]]) {
+for (const [browser, unreadable, ended] of [["Chromium", /^TypeError: Failed to fetch/, "TypeError"], ["Firefox", /^TypeError: NetworkError/, "AbortError"], ["WebKit", /^TypeError: Load failed/, "TypeError"]]) {
   test(`an abort after the headers closes the connection in ${browser}`, async (t) => {
     // Without a media type, Firefox withholds the response until it has seen half a kilobyte of its body.
     const { url, seen } = await streaming(t, { "access-control-allow-origin": "*", "content-type": "application/json" });

@@ -86,13 +86,18 @@ export function instance(module: object): Exports {
   return new WebAssembly.Instance(module as WebAssembly.Module).exports as unknown as Exports;
 }
 
-/** Compiles a module that the build has packed. */
-export function compile(packed: string, common: string): object {
+/** Compiles and instantiates a module. Without permission, WebKit compiles it and does not instantiate it. */
+export function permitted(load: () => Exports): Exports {
   try {
-    return new WebAssembly.Module(unpack(packed, common));
+    return load();
   } catch (error) {
     throw new TidegateError("COMPILE", `WebAssembly does not compile here (${String(error)}): if the content security policy lacks 'wasm-unsafe-eval', import tidegate/js`);
   }
+}
+
+/** Compiles a module that the build has packed. */
+export function compile(packed: string, common: string): object {
+  return new WebAssembly.Module(unpack(packed, common));
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The gate of a program that leases calls, and holds budgets itself if no other program does. */
 
-import { compile, instance } from "../core.js";
+import { compile, instance, permitted } from "../core.js";
 import type { Options } from "../options.js";
 import { PumpedLane } from "../pumped.js";
 import { Budgets, type BudgetStats } from "./budgets.js";
@@ -40,7 +40,7 @@ const KEYS = 1_000;
 const PATIENCE = 1_000;
 
 let module: object | undefined;
-const load = () => instance((module ??= compile(packed, common)));
+const load = () => permitted(() => instance((module ??= compile(packed, common))));
 const share = sharer(load, PumpedLane, () => {});
 
 /** Creates a gate, with the post that `open` creates. `open` also gets a function that makes all members rest. */

@@ -40,7 +40,7 @@ const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> 
     Step { name, why, how, holds }
 }
 
-const STEPS: [Step; 17] = [
+const STEPS: [Step; 18] = [
     step("rustfmt", "formats the code", Rustup("component"), &["fmt"]),
     step("clippy", "lints the code", Rustup("component"), &["clippy"]),
     step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
@@ -55,6 +55,7 @@ const STEPS: [Step; 17] = [
     step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
     step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
     step("firefox", "runs tests of the package and the tabs", Install(FIREFOX), FIREFOX),
+    step("webkit", "runs tests of the package", Install(WEBKIT[0]), WEBKIT[1]),
     step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
     step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
     step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
@@ -69,6 +70,7 @@ const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "m
 const REDIS: Names = &["redis-server"];
 const CHROMIUM: Names = &["chromium"];
 const FIREFOX: Names = &["firefox-esr"];
+const WEBKIT: [Names; 2] = [&["webkit2gtk-driver", "xvfb"], &["WebKitWebDriver", "Xvfb"]];
 
 impl Step {
     fn is_there(&self) -> bool {

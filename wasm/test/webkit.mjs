@@ -1,0 +1,54 @@
+// WebKitGTK with one tab used at a time, through WebDriver and on a virtual display.
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Starts the browser. It has those functions of puppeteer's that the tests need. */
+export async function launch() {
+  const screen = spawn("Xvfb", ["-displayfd", "3", "-nolisten", "tcp"], { stdio: ["ignore", "ignore", "ignore", "pipe"] });
+  const [number] = await once(screen.stdio[3], "data");
+  const port = await freePort();
+  const driver = spawn("WebKitWebDriver", ["--host=127.0.0.1", `--port=${port}`], { env: { ...process.env, DISPLAY: `:${String(number).trim()}` }, stdio: "ignore" });
+  const ask = async (method, path, body) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/session${path}`, { method, body: body && JSON.stringify(body) });
+    const { value } = await answer.json();
+    if (value?.error) throw new Error(`${value.error}: ${value.message}`);
+    return value;
+  };
+  const start = () => ask("POST", "", { capabilities: {} }).catch((error) => (error.cause?.code === "ECONNREFUSED" ? start() : Promise.reject(error)));
+  const { sessionId } = await start();
+  const command = (path, body) => ask("POST", `/${sessionId}/${path}`, body);
+  await command("timeouts", { script: 300_000 });
+  const page = {
+    goto: (url) => command("url", { url }),
+    title: () => ask("GET", `/${sessionId}/title`),
+    addScriptTag: ({ content }) => command("execute/sync", { script: 'document.head.append(Object.assign(document.createElement("script"), { textContent: arguments[0] }))', args: [content] }),
+    async evaluate(work, arg) {
+      const [error, value] = await command("execute/async", { script: `Promise.resolve(arguments[0]).then(${work}).then((value) => arguments[1]([null, value]), (error) => arguments[1]([String(error)]))`, args: [arg] });
+      if (error) throw new Error(error);
+      return value;
+    },
+    close: async () => {},
+  };
+  return {
+    async newPage() {
+      const { handle } = await command("window/new", { type: "tab" });
+      await command("window", { handle });
+      return page;
+    },
+    async close() {
+      await ask("DELETE", `/${sessionId}`);
+      driver.kill();
+      screen.kill();
+    },
+  };
+}
