@@ -10,7 +10,6 @@ import { build as vite } from "vite";
 import webpack from "webpack";
 import { check, streaming } from "./aborts.mjs";
 import { launched } from "./tabs-browser.mjs";
-import { launch as WebKit } from "./webkit.mjs";
 
 const page = (entry) => `
   import { tidegate } from "${entry}";
@@ -35,10 +34,9 @@ const BUNDLERS = {
   }),
 };
 
-const BROWSERS = { ...launched, WebKit };
 const browsers = {};
 before(async () => {
-  for (const [name, launch] of Object.entries(BROWSERS)) browsers[name] = await launch();
+  for (const [name, launch] of Object.entries(launched)) browsers[name] = await launch();
 });
 after(() => Promise.all(Object.values(browsers).map((browser) => browser.close())));
 
@@ -73,7 +71,7 @@ async function titleOf(t, browser, bundler, entry, policy) {
 
 for (const [browser, bundler, entry, policy, title] of [
   ...Object.keys(BUNDLERS).map((bundler) => ["Chromium", bundler, "tidegate", undefined, /^served$/]),
-  ...Object.keys(BROWSERS).flatMap((browser) => [
+  ...Object.keys(launched).flatMap((browser) => [
     [browser, "esbuild", "tidegate", WASM, /^served$/],
     [browser, "esbuild", "tidegate/lite", WASM, /^served$/],
     [browser, "esbuild", "tidegate", STRICT, /CompileError.*import tidegate\/js/],

@@ -4,6 +4,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import { build } from "esbuild";
 import puppeteer from "puppeteer-core";
+import { launch as webkit } from "./webkit.mjs";
 
 // With these options of test tools, hidden tabs would be as active as the visible one.
 const AWAKE = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
@@ -12,6 +13,7 @@ const AWAKE = ["--disable-background-timer-throttling", "--disable-backgrounding
 export const launched = {
   Chromium: (options) => puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ...options }),
   Firefox: () => puppeteer.launch({ browser: "firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" }),
+  WebKit: webkit,
 };
 
 /** One tab. Its page calls `tell` to emit `message`. A tab that closes emits `exit`. */
@@ -75,7 +77,7 @@ class Site {
   async start(contents) {
     const bundled = await build({ stdin: { contents, resolveDir: import.meta.dirname }, bundle: true, format: "esm", target: "es2022", write: false });
     const types = { "/": "text/html", "/page.js": "text/javascript" };
-    const files = { "/": '<!doctype html><title>tab</title><script type="module" src="/page.js"></script>', "/page.js": bundled.outputFiles[0].text };
+    const files = { "/": '<!doctype html><title>tab</title><script>globalThis.tell ??= () => {}</script><script type="module" src="/page.js"></script>', "/page.js": bundled.outputFiles[0].text };
     this.#server = createServer(({ url }, response) => {
       response.writeHead(files[url] ? 200 : 404, { "content-type": types[url] ?? "text/plain" }).end(files[url]);
     });
@@ -109,6 +111,23 @@ export class Firefox extends Site {
     });
     await page.exposeFunction("tell", (what) => void tab.emit("message", what));
     void page.goto(this.url(told));
+    return tab;
+  }
+}
+
+/** WebKit. WebDriver does one thing at a time, so no tab may be busy. */
+export class WebKit extends Site {
+  launch = launched.WebKit;
+
+  async open(told) {
+    const page = await this.browser.newPage();
+    const tab = Object.assign(new EventEmitter(), {
+      run: (expression) => page.evaluate(`() => ${expression}`),
+      reload: async () => loads(page.reload()),
+      close: page.close,
+    });
+    const loads = (loading) => void loading.then(() => tab.emit("message"));
+    loads(page.goto(this.url(told)));
     return tab;
   }
 }

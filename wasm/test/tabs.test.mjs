@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
 import { api, measured } from "./live.mjs";
-import { Chromium, Firefox } from "./tabs-browser.mjs";
+import { Chromium, Firefox, WebKit } from "./tabs-browser.mjs";
 
 const GATE = `
   import { tidegate } from "tidegate/tabs";
@@ -16,8 +16,8 @@ const GATE = `
 `;
 
 /** A test in each browser. `tabs` opens tabs whose gates share a budget. */
-function inEach(name, check) {
-  for (const Browser of [Chromium, Firefox]) test(`${name}, in ${Browser.name}`, (t) => check(t, (count) => tabs(t, Browser, count)));
+function inEach(name, check, browsers = [Chromium, Firefox, WebKit]) {
+  for (const Browser of browsers) test(`${name}, in ${Browser.name}`, (t) => check(t, (count) => tabs(t, Browser, count)));
 }
 
 async function tabs(test, Browser, count) {
@@ -43,7 +43,7 @@ inEach("the first tab holds the budget, and another one takes over if it is froz
     const [first, second, third] = all;
     for (const tab of all) assert.equal(await call(tab), 7);
     assert.deepEqual(await Promise.all(all.map(holds)), [true, false, false]);
-    // All tabs of Firefox are visible, so none is frozen.
+    // Only in Chromium are tabs hidden, so that they can be frozen.
     await (first.freeze ? first.freeze(true) : first.close());
     const live = [second, third];
     while (!(await Promise.all(live.map(holds))).includes(true)) for (const tab of live) await call(tab);
@@ -67,7 +67,7 @@ inEach("a tab with a busy page loses the seat, and grants nothing before it has 
   while (!(await holds(other))) await call(other);
   assert.equal(await end, 8);
   assert.deepEqual([await holds(busy), await holds(other)], [false, true]);
-});
+}, [Chromium, Firefox]);
 
 inEach("the policy of the tab that joined last applies, and the others are told once", async (t, tabs) => {
   const all = await tabs(2);

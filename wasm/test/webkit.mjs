@@ -1,4 +1,4 @@
-// WebKitGTK with one tab used at a time, through WebDriver and on a virtual display.
+// WebKitGTK, through WebDriver and on a virtual display.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -28,23 +28,31 @@ export async function launch() {
   const { sessionId } = await start();
   const command = (path, body) => ask("POST", `/${sessionId}/${path}`, body);
   await command("timeouts", { script: 300_000 });
-  const page = {
-    goto: (url) => command("url", { url }),
-    title: () => ask("GET", `/${sessionId}/title`),
-    addScriptTag: ({ content }) => command("execute/sync", { script: 'document.head.append(Object.assign(document.createElement("script"), { textContent: arguments[0] }))', args: [content] }),
-    async evaluate(work, arg) {
-      const [error, value] = await command("execute/async", { script: `Promise.resolve(arguments[0]).then(${work}).then((value) => arguments[1]([null, value]), (error) => arguments[1]([String(error)]))`, args: [arg] });
-      if (error) throw new Error(error);
-      return value;
-    },
-    close: async () => {},
+  // WebDriver's commands are for the window that was switched to.
+  let last = Promise.resolve();
+  const newPage = async () => {
+    const { handle } = await command("window/new", { type: "tab" });
+    const inTab = (act) => {
+      const done = last.catch(() => {}).then(() => command("window", { handle })).then(act);
+      last = done;
+      return done;
+    };
+    return {
+      goto: (url) => inTab(() => command("url", { url })),
+      reload: () => inTab(() => command("refresh", {})),
+      title: () => inTab(() => ask("GET", `/${sessionId}/title`)),
+      addScriptTag: ({ content }) => inTab(() => command("execute/sync", { script: 'document.head.append(Object.assign(document.createElement("script"), { textContent: arguments[0] }))', args: [content] })),
+      async evaluate(work, arg) {
+        const [error, value] = await inTab(() => command("execute/async", { script: `Promise.resolve(arguments[0]).then(${work}).then((value) => arguments[1]([null, value]), (error) => arguments[1]([String(error)]))`, args: [arg] }));
+        if (error) throw new Error(error);
+        return value;
+      },
+      // A new tab needs a window that exists.
+      close: () => inTab(async () => command("window", { handle: (await ask("DELETE", `/${sessionId}/window`))[0] })),
+    };
   };
   return {
-    async newPage() {
-      const { handle } = await command("window/new", { type: "tab" });
-      await command("window", { handle });
-      return page;
-    },
+    newPage,
     async close() {
       await ask("DELETE", `/${sessionId}`);
       driver.kill();
