@@ -1,5 +1,5 @@
-// Measures the page: its size, when it is ready, its frame times and its input latency. `node bench.mjs FILE` writes Markdown, `node bench.mjs FILE --json` JSON.
-// `cargo xtask bench page` runs it.
+// Measures the page: its size, when it is ready, its frame times and its input latency. `cargo xtask bench page` runs
+// `node bench.mjs FILE`, which writes Markdown.
 //
 // These are not tests, because a busy machine is slow. page.test.mjs tests the size.
 
@@ -127,22 +127,16 @@ const PARTS = [
 const rows = [];
 for (const slower of [1, SLOWER]) for (const part of PARTS) rows.push(await frames(part, slower));
 
-const seen = {
-  files: loads[1][0].files,
-  loads: [1, SLOWER].map((slower) => ({
-    slower, measured: of(slower, "work") / of(1, "work"), paint: of(slower, "paint"), ready: of(slower, "ready"), blocked: of(slower, "blocked"),
-  })),
-  frames: rows,
-};
+const { files } = loads[1][0];
+const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
 const chromium = (await browser()).version();
 await (await browser()).close();
 
 const table = (head, rows) => [head, head.map((_, column) => (column ? "--:" : "---")), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n");
+const processor = (slower) => (slower === 1 ? "as it is" : `${slower} × slower`);
 const whole = (value) => Math.round(value).toLocaleString("en").replaceAll(",", " ");
 
-function page({ files, loads, frames }) {
-  const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
-  return `# The page: size, loading, frame times and input latency
+fs.writeFileSync(process.argv[2], `# The page: size, loading, frame times and input latency
 
 Written by \`cargo xtask bench page\`: headless Chromium ${chromium} on ${os.cpus().length} cores (${os.cpus()[0].model.trim()}),
 drawing without a graphics card, over loopback without delay. The load average before was ${busy.toFixed(1)}: above 0.5, other programs
@@ -160,18 +154,14 @@ The figure runs, a frame of it has been drawn, and the main thread is idle: medi
 ${LOADS} loads, in ms from the start of the navigation. \`blocked\` is the part of long tasks beyond 50 ms before.
 Chromium slows only the main thread, where the first page's simulator runs, and not the laboratory's worker.
 
-${table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], loads.map(({ slower, measured, paint, ready, blocked }) =>
-    [slower === 1 ? "as it is" : `${slower} × slower`, measured.toFixed(1), whole(paint), whole(ready), whole(blocked)]))}
+${table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], [1, SLOWER].map((slower) =>
+    [processor(slower), (of(slower, "work") / of(1, "work")).toFixed(1), ...["paint", "ready", "blocked"].map((key) => whole(of(slower, key)))]))}
 
 ## Frames and input
 
 Over ${SECONDS} s of a run. Chromium draws at most 60 frames per second. The last column is the slowest response to ${PRESSES} presses
 of a key on the limit or on Pause, from the press to the frame that shows the effect; 16 means at most 16.
 
-${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], frames.map(({ what, slower, rate, p95, answer }) =>
-    [what, slower === 1 ? "as it is" : `${slower} × slower`, rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
-`;
-}
-
-const [file, form] = process.argv.slice(2);
-fs.writeFileSync(file, form === "--json" ? `${JSON.stringify(seen, null, 2)}\n` : page(seen));
+${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], rows.map(({ what, slower, rate, p95, answer }) =>
+    [what, processor(slower), rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
+`);

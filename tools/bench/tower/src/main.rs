@@ -12,7 +12,7 @@ mod speed;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tokio::runtime::Builder;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -46,15 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(file), json) = (args.next(), args.next()) else {
-        bail!("name the file to write, and --json for rows");
-    };
-    let json = match json.as_deref() {
-        None => false,
-        Some("--json") => true,
-        Some(other) => bail!("`{other}` is not --json"),
-    };
+    let file = std::env::args().nth(1).context("name the file to write")?;
     // Each concurrent call has a connection with two ends.
     rlimit::increase_nofile_limit(u64::MAX)?;
     let one_thread = Builder::new_current_thread().enable_all().build()?;
@@ -63,8 +55,7 @@ fn run() -> Result<()> {
     let speeds = threads.block_on(speed::measure())?;
     let runs = threads.block_on(servers())?;
     let page = page::Page { runs: &runs, speeds: &speeds, costs: &costs };
-    let text = if json { page.rows() } else { page.text() };
-    std::fs::write(&file, text).with_context(|| format!("{file} cannot be written"))
+    std::fs::write(&file, page.text()).with_context(|| format!("{file} cannot be written"))
 }
 
 async fn servers() -> Result<Vec<Run>> {

@@ -1,8 +1,6 @@
-//! The table, its targets, and the same data as JSON rows.
+//! The table and its targets.
 
 use std::fmt::Write;
-
-use serde_json::json;
 
 use crate::Run;
 use crate::cases::{CASES, Case};
@@ -145,30 +143,6 @@ impl Page<'_> {
         }
     }
 
-    pub fn rows(&self) -> String {
-        let mut rows = Vec::new();
-        for (number, case) in CASES.iter().enumerate() {
-            for who in Who::ALL {
-                let Middle { seconds, rejected, lost } = self.middle(number, who);
-                rows.push(json!({
-                    "server": case.server, "load": case.load, "ideal": case.ideal(),
-                    "client": who.name(), "seconds": seconds, "rejected": rejected, "lost": lost,
-                    "told": who.is_told().then_some(case.rate),
-                }));
-            }
-        }
-        rows.extend(self.speeds.iter().map(|speed| {
-            json!({ "client": speed.client, "per_second": speed.per_second, "share": speed.share() })
-        }));
-        rows.extend(
-            self.costs
-                .iter()
-                .map(|cost| json!({ "client": cost.client, "nanoseconds": cost.nanoseconds })),
-        );
-        let rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
-        format!("[{}]\n", rows.join(",\n"))
-    }
-
     fn middle(&self, case: usize, who: Who) -> Middle {
         let runs = || self.runs.iter().filter(move |run| run.case == case && run.who == who);
         Middle {
@@ -230,14 +204,5 @@ mod tests {
     fn the_median_is_the_middle_value() {
         assert_eq!(median(vec![5, 1, 3], u32::cmp), Some(3));
         assert_eq!(median(Vec::new(), u32::cmp), None);
-    }
-
-    #[test]
-    fn rows_are_json_and_say_which_clients_know_the_rate() {
-        let runs = runs(|_| (1.0, 2, 3));
-        let rows = Page { runs: &runs, speeds: &[], costs: &[] }.rows();
-        let rows: serde_json::Value = serde_json::from_str(&rows).unwrap();
-        assert_eq!(rows.as_array().unwrap().len(), 40);
-        assert_eq!((&rows[0]["told"], &rows[1]["told"]), (&serde_json::Value::Null, &5.into()));
     }
 }
