@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::size::TARGETS;
-use super::table::{Row, bar, table};
+use super::table::Row;
 use crate::progress::step;
 use crate::test::embedded;
 
@@ -38,34 +38,20 @@ fn read(line: &str) -> Option<(&str, u64, u64)> {
     Some((what, instructions.parse().ok()?, stack.parse().ok()?))
 }
 
-pub fn section(figures: &Figures) -> String {
-    let mut page = String::from(
-        "\n## On microcontrollers\n\n\
-         Instructions of one call, as QEMU counts them (`-icount shift=0`): the mean of 2000 calls \
-         after 300 that warm up, of a controller with four calls in flight, compiled with opt-level \
-         \"s\" and fat LTO. These are not cycles: they do not include waits for memory. \
-         Cortex-M reads them from a timer of 16 or 25 MHz, with an error of a few per \
-         cent; RISC-V counts them itself. A \
-         server allows ten calls a second; throttled calls of `adaptive` and `aimd` are \
-         included as they occur.\n\n",
-    );
-    table(&mut page, "instructions", &TARGETS, &figures.instructions);
-    page.push_str("\nStack depth, with the arguments of the call:\n\n");
-    table(&mut page, "bytes of stack", &TARGETS, &figures.stack);
-
-    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
-    for (board, goal) in BARS {
-        for verb in ["admit", "settle"] {
-            let worst = worst(&figures.instructions, &format!(": {verb}"), board);
-            let name = format!("adaptive, {board}: {verb}, the dearest");
-            bar(&mut page, &name, goal, worst);
-        }
+impl Figures {
+    pub fn bars(&self) -> impl Iterator<Item = (String, u64, u64)> {
+        let bars = BARS.into_iter().flat_map(|(board, goal)| {
+            ["admit", "settle"].map(|verb| {
+                let worst = worst(&self.instructions, &format!(": {verb}"), board);
+                (format!("adaptive, {board}: {verb}, the dearest"), goal, worst)
+            })
+        });
+        let deepest = |(board, _)| {
+            let name = format!("adaptive, {board}: deepest stack");
+            (name, STACK, worst(&self.stack, "", board))
+        };
+        bars.chain(BARS.into_iter().map(deepest))
     }
-    for (board, _) in BARS {
-        let deepest = worst(&figures.stack, "", board);
-        bar(&mut page, &format!("adaptive, {board}: deepest stack"), STACK, deepest);
-    }
-    page
 }
 
 /// The largest figure of `adaptive` whose name ends so.

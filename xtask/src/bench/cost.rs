@@ -1,13 +1,14 @@
 //! Instructions per decision, counted by callgrind, which is deterministic.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::table::{self, Row};
-use super::{boards, compiler, publish};
+use super::boards::{self, Figures};
+use super::size::TARGETS;
+use super::table::{Row, bars, table};
+use super::{compiler, publish};
 use crate::progress::step;
 use crate::setup;
 use crate::workspace::{cargo, root};
@@ -37,8 +38,7 @@ pub fn run() -> Result<()> {
         let named = names[1..].iter().zip(&rows).find(|(it, _)| **it == name);
         named.map_or(0, |(_, row)| row.figure)
     };
-    let counted = boards::count()?;
-    publish("cost.md", &(page(&rows, of, &compiler) + &boards::section(&counted)))
+    publish("cost.md", &page(&rows, of, &compiler, &boards::count()?))
 }
 
 fn build(folder: &Path) -> Result<()> {
@@ -73,29 +73,28 @@ fn per_call(output: &str) -> Option<u64> {
     (collected > 0).then(|| (collected + calls / 2).checked_div(calls))?
 }
 
-fn page(rows: &[Row], of: impl Fn(&str) -> u64, compiler: &str) -> String {
-    let mut page = String::from(
-        "# Cost\n\n\
-         Instructions of one decision, as callgrind counts them: the mean of 10 000 calls after 2000 \
-         that warm up, less the overhead of measuring. All subjects run in the same frame, with the time \
-         as an argument (unless stated otherwise), and compiled as users compile them. `adaptive` \
-         meets a server of ten calls a second; throttled calls are included as they occur.\n\n",
-    );
-    table::table(&mut page, "instructions", &[&rows[0].target], rows);
-    page.push_str("\n| bar | goal | is |\n|---|---:|---|\n");
-    for tier in ["open", "blind", "remaining", "period"] {
+fn page(rows: &[Row], of: impl Fn(&str) -> u64, compiler: &str, boards: &Figures) -> String {
+    let pair = |tier| {
         let name = format!("adaptive, {tier}: poll + settle");
-        table::bar(&mut page, &name, PAIR, of(&format!("adaptive-{tier}")));
-    }
-    let check = "plain GCRA against governor's check";
-    table::bar(&mut page, check, of("governor"), of("pacing"));
-    let clock = "`poll` of `fixed` against governor's check with its clock";
-    table::bar(&mut page, clock, of("governor-clock"), of("fixed-poll"));
-    _ = write!(
-        page,
-        "\nCompiled by {compiler}. Written by `cargo xtask bench cost`, which keeps callgrind's data in \
-         target/cost: `callgrind_annotate target/cost/adaptive-blind.callgrind` shows the cost \
-         of each line.\n"
-    );
-    page
+        (name, PAIR, of(&format!("adaptive-{tier}")))
+    };
+    let pairs = ["open", "blind", "remaining", "period"].map(pair);
+    let beside = [
+        ("plain GCRA against governor's check", "governor", "pacing"),
+        (
+            "`poll` of `fixed` against governor's check with its clock",
+            "governor-clock",
+            "fixed-poll",
+        ),
+    ];
+    let beside = beside.map(|(name, goal, is)| (name.to_owned(), of(goal), of(is)));
+    format!(
+        include_str!("cost.txt"),
+        instructions = table("instructions", &[&rows[0].target], rows),
+        bars = bars(pairs.into_iter().chain(beside)),
+        compiler = compiler,
+        on_boards = table("instructions", &TARGETS, &boards.instructions),
+        stack = table("bytes of stack", &TARGETS, &boards.stack),
+        bars_of_boards = bars(boards.bars()),
+    )
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::image::Image;
-use super::table::{self, Row, thousands};
+use super::table::{Row, table, thousands};
 use super::{compiler, publish};
 use crate::progress::step;
 use crate::setup::rustup;
@@ -16,60 +16,22 @@ use anyhow::{Context, Result, ensure};
 pub const TARGETS: [&str; 3] =
     ["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "riscv32imc-unknown-none-elf"];
 
-/// The images of tools/bench/size. Each is compared with the empty one.
-const FLASH: [(&str, &str); 16] = [
-    ("adaptive", "controller with adaptive alone"),
-    ("aimd", "controller with aimd alone"),
-    ("fixed", "controller with fixed alone"),
-    ("fixed_costs", "controller with fixed, for calls with costs"),
-    ("adaptive_retry", "controller with adaptive that retries and sleeps"),
-    ("fixed_retry", "controller with fixed that retries and sleeps"),
-    ("any", "controller with every law"),
-    ("http", "HTTP header parsers"),
-    ("http_body", "HTTP header and body parsers"),
-    ("http_common", "HTTP header parser of the common dialects"),
-    ("http_common_body", "HTTP header parser of the common dialects, and body parser"),
-    ("throttle_adaptive", "embassy throttle with adaptive and the common parser"),
-    ("throttle_adaptive_outcome", "embassy throttle with adaptive, no parser"),
-    ("throttle_aimd", "embassy throttle with aimd, no parser"),
-    ("throttle_fixed", "embassy throttle with fixed, no parser"),
-    ("by_hand", "delay, cooldown and backoff by hand"),
-];
-
-/// The image whose `static` has a first value in flash.
-const INITIAL: (&str, &str) =
-    ("throttle_adaptive", "first value of the `static` of an embassy throttle");
-
-/// The constants of the image `state`. Each is as large as the type it represents.
-const STATE: [(&str, &str); 8] = [
-    ("ADAPTIVE_STATE", "state of adaptive"),
-    ("ADAPTIVE_CONTROLLER", "controller with adaptive"),
-    ("FIXED_CONTROLLER", "controller with fixed"),
-    ("ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 4 calls and 4 tasks"),
-    ("AIMD_THROTTLE", "embassy throttle with aimd, for 4 calls and 4 tasks"),
-    ("ACQUIRE", "embassy task that waits, in its future"),
-    ("LEAST_ADAPTIVE_THROTTLE", "embassy throttle with adaptive, for 1 call and 1 task"),
-    ("LEAST_AIMD_THROTTLE", "embassy throttle with aimd, for 1 call and 1 task"),
-];
-
-/// The limits by part and target, and their goals.
-const BARS: [(&str, &str, u64, u64); 10] = [
-    ("adaptive", "thumbv6m-none-eabi", 8_704, 7_168),
-    ("adaptive", "thumbv7em-none-eabihf", 8_192, 7_168),
-    ("fixed", "thumbv6m-none-eabi", 1_536, 1_024),
-    ("throttle_adaptive", "thumbv6m-none-eabi", 12_800, 10_752),
-    ("throttle_adaptive", "thumbv7em-none-eabihf", 12_288, 10_752),
-    ("throttle_adaptive_outcome", "thumbv6m-none-eabi", 11_000, 9_000),
-    ("throttle_aimd", "thumbv6m-none-eabi", 4_096, 3_584),
-    ("throttle_fixed", "thumbv6m-none-eabi", 2_600, 2_300),
-    ("LEAST_ADAPTIVE_THROTTLE", "thumbv6m-none-eabi", 192, 160),
-    ("LEAST_AIMD_THROTTLE", "thumbv6m-none-eabi", 112, 96),
-];
+/// The rows and bars of the page: each line is of a kind.
+const TABLE: &str = include_str!("sizes.txt");
 
 const PAGE: &str = "size.md";
 /// The relative error of a figure, with the page's compiler and with another.
 const SAME: u64 = 50;
 const OTHER: u64 = 10;
+
+/// The lines of a kind, without it.
+fn lines<const CELLS: usize>(kind: &str) -> impl Iterator<Item = [&'static str; CELLS]> {
+    TABLE.lines().filter_map(move |line| {
+        let mut cells = line.split('|').map(str::trim);
+        let is_of_kind = cells.next()? == kind;
+        is_of_kind.then(|| std::array::from_fn(|_| cells.next().unwrap_or_default()))
+    })
+}
 
 #[derive(Default)]
 struct Weights {
@@ -98,14 +60,15 @@ fn weigh() -> Result<Weights> {
         let row = |what: &str, figure| Row { what: what.into(), target: target.into(), figure };
         let folder = build(target)?;
         let empty = Image::read(&folder.join("empty"))?.flash();
-        for (name, what) in FLASH {
+        for [name, what] in lines("flash") {
             let image = Image::read(&folder.join(name))?;
             weights.flash.push(row(what, image.flash().saturating_sub(empty)));
         }
-        let (name, what) = INITIAL;
-        weights.flash.push(row(what, Image::read(&folder.join(name))?.initial));
+        for [name, what] in lines("initial") {
+            weights.flash.push(row(what, Image::read(&folder.join(name))?.initial));
+        }
         let state = Image::read(&folder.join("state"))?;
-        for (name, what) in STATE {
+        for [name, what] in lines("memory") {
             let bytes = state.size_of(name);
             let bytes = bytes.with_context(|| format!("`state` for {target} lacks `{name}`"))?;
             weights.memory.push(row(what, bytes));
@@ -148,45 +111,30 @@ impl Weights {
     }
 
     fn page(&self) -> String {
-        let mut page = String::from(
-            "# Size\n\n\
-             Bytes of code and constants that each part adds to a firmware image: the size of a minimal \
-             image with it, less the size of the same image without it. A controller here has one \
-             limit, calls that cost one each (`Single`) and a policy in flash, without the feature `stats`, and the image holds its `new`, \
-             `poll` and `settle`; one that retries and sleeps has `retry`, `next_at` and the law's own policy too. \
-             What a policy leaves out (a retry budget, a backoff) is not linked. Operations that a target lacks (64-bit division, \
-             copying memory) are included. A throttle is a `static` that is started and whose calls are made \
-             with `run` or, with hints, `run_with`; the first value of the `static` is included. No image of a controller or the parsers contains a panic; otherwise this \
-             page could not be written. That the throttle adds no panic is proved by \
-             `cargo xtask test embedded`.\n\n",
-        );
-        table::table(&mut page, "flash", &TARGETS, &self.flash);
-        page.push('\n');
-        table::table(&mut page, "memory", &TARGETS, &self.memory);
-        page.push_str("\n| bar | target | must | aim | is |\n|---|---|---:|---:|---|\n");
-        for (name, target, must, aim) in BARS {
-            let part = FLASH.iter().chain(&STATE).find(|part| part.0 == name);
-            let Some((_, what)) = part else { continue };
-            let mut rows = self.rows().filter(|row| row.what == *what && row.target == target);
-            let Some(Row { figure: bytes, .. }) = rows.next() else { continue };
-            let bytes = *bytes;
+        let mut bars = String::new();
+        for [name, target, must, aim] in lines("bar") {
+            let mut parts = lines("flash").chain(lines("memory"));
+            let what = parts.find(|[part, _]| *part == name).map_or("", |[_, what]| what);
+            let row = self.rows().find(|row| row.what == what && row.target == target);
+            let Some(&Row { figure: bytes, .. }) = row else { continue };
+            let [must, aim] = [must, aim].map(|limit| limit.parse().unwrap_or(0));
             let verdict = match bytes {
                 _ if bytes <= aim => "aim met".into(),
                 _ if bytes <= must => "must met".into(),
                 _ => format!("**{} above must**", thousands(bytes - must)),
             };
             let [must, aim, bytes] = [must, aim, bytes].map(thousands);
-            _ = writeln!(page, "| {what} | {target} | {must} | {aim} | {bytes}: {verdict} |");
+            _ = writeln!(bars, "| {what} | {target} | {must} | {aim} | {bytes}: {verdict} |");
         }
-        _ = writeln!(
-            page,
-            "\nCompiled with opt-level \"z\", fat LTO and panic = \"abort\" by {}.\n\n\
-             Written by `cargo xtask bench size`, which keeps the images in target/size: `nm --size-sort \
-             --print-size --demangle` lists what takes the space. `cargo xtask test embedded` measures everything again and compares it with this page: to a \
-             {SAME}th with this compiler, and to a {OTHER}th with another.",
-            self.compiler
-        );
-        page
+        format!(
+            include_str!("size.txt"),
+            flash = table("flash", &TARGETS, &self.flash),
+            memory = table("memory", &TARGETS, &self.memory),
+            bars = bars,
+            compiler = self.compiler,
+            same = SAME,
+            other = OTHER,
+        )
     }
 }
 

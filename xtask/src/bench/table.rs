@@ -11,24 +11,29 @@ pub struct Row {
 }
 
 /// A table with a line for each subject of the first target, and a column for each target.
-pub fn table(page: &mut String, head: &str, targets: &[&str], rows: &[Row]) {
-    _ = writeln!(page, "| {head} | {} |", targets.join(" | "));
-    _ = writeln!(page, "|---|{}", "---:|".repeat(targets.len()));
+pub fn table(head: &str, targets: &[&str], rows: &[Row]) -> String {
+    let lines = "---:|".repeat(targets.len());
+    let mut table = format!("| {head} | {} |\n|---|{lines}\n", targets.join(" | "));
     for Row { what, .. } in rows.iter().filter(|row| row.target == targets[0]) {
         let of = |target: &&str| rows.iter().find(|row| row.what == *what && row.target == *target);
         let cells = targets.iter().map(of);
         let cells = cells.map(|row| row.map_or("-".into(), |row| thousands(row.figure)));
-        _ = writeln!(page, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
+        _ = writeln!(table, "| {what} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
+    table
 }
 
-/// A line that says whether a figure meets its goal.
-pub fn bar(page: &mut String, name: &str, goal: u64, is: u64) {
-    let verdict = match is.checked_sub(goal) {
-        None | Some(0) => "met".into(),
-        Some(above) => format!("**{} above**", thousands(above)),
-    };
-    _ = writeln!(page, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+/// A table of figures that have a goal: of each its name, the goal, and what it is.
+pub fn bars(bars: impl Iterator<Item = (String, u64, u64)>) -> String {
+    let mut table = String::from("| bar | goal | is |\n|---|---:|---|\n");
+    for (name, goal, is) in bars {
+        let verdict = match is.checked_sub(goal) {
+            None | Some(0) => "met".into(),
+            Some(above) => format!("**{} above**", thousands(above)),
+        };
+        _ = writeln!(table, "| {name} | {} | {}: {verdict} |", thousands(goal), thousands(is));
+    }
+    table
 }
 
 /// Writes 12345 as `12 345`.
