@@ -13,7 +13,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, Result, anyhow, bail};
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd, TextMergeStream};
 
 use super::wasm;
 use crate::npm;
@@ -138,8 +138,8 @@ fn types(folder: &Path, steps: &[Step]) -> Result<()> {
         Step::File { path, .. } => Some(path).filter(|path| path.ends_with(".ts")),
         Step::Run { .. } => None,
     });
-    let files: Vec<&String> = files.collect();
-    if files.is_empty() {
+    let mut files = files.peekable();
+    if files.peek().is_none() {
         return Ok(());
     }
     let tools = npm::installed();
@@ -175,23 +175,13 @@ enum Step {
 }
 
 fn steps(page: &str) -> Result<Vec<Step>> {
-    let mut steps = Vec::new();
-    let mut block: Option<(String, String)> = None;
-    for event in Parser::new(page) {
-        match event {
-            Event::Start(Tag::CodeBlock(kind)) => {
-                let CodeBlockKind::Fenced(language) = kind else { bail!("an indented code block") };
-                block = Some((language.into_string(), String::new()));
-            }
-            Event::Text(text) => {
-                if let Some((_, code)) = &mut block {
-                    code.push_str(&text);
-                }
-            }
-            Event::End(TagEnd::CodeBlock) => {
-                let (language, code) = block.take().unwrap_or_default();
-                take(&mut steps, &language, code)?;
-            }
+    let (mut steps, mut language) = (Vec::new(), None);
+    for event in TextMergeStream::new(Parser::new(page)) {
+        match (event, &language) {
+            (Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(name))), _) => language = Some(name),
+            (Event::Start(Tag::CodeBlock(_)), _) => bail!("an indented code block"),
+            (Event::Text(code), Some(name)) => take(&mut steps, name, code.into_string())?,
+            (Event::End(TagEnd::CodeBlock), _) => language = None,
             _ => (),
         }
     }
