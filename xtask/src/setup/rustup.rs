@@ -10,15 +10,6 @@ use super::need;
 use crate::progress::step_within;
 use crate::workspace::{self, root};
 
-/// Every target of tidegate's core, besides the host.
-pub const TARGETS: [&str; 5] = [
-    "wasm32-unknown-unknown",
-    "thumbv6m-none-eabi",
-    "thumbv7em-none-eabihf",
-    "riscv32imc-unknown-none-elf",
-    "riscv32imac-unknown-none-elf",
-];
-
 /// A download that takes longer counts as failed.
 const LIMIT: Duration = Duration::from_secs(150);
 
