@@ -77,6 +77,13 @@ pub enum Hints {
     Aws,
 }
 
+impl Hints {
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+}
+
 impl Api {
     /// Rejects combinations that would make the headers wrong.
     pub fn check(&self) -> Result<(), String> {
@@ -86,8 +93,7 @@ impl Api {
             Hints::Quota | Hints::Ratelimit => (true, true),
             Hints::Remaining | Hints::Github | Hints::Openai | Hints::Discord => (true, false),
         };
-        let name = self.hints.to_possible_value().map(|value| value.get_name().to_owned());
-        let name = name.unwrap_or_default();
+        let name = self.hints.name();
         let places = self.policy == PolicyName::Concurrency;
         if counts && places {
             return Err(format!(
@@ -164,9 +170,9 @@ impl fmt::Display for Api {
         if let Some(Outage { from, to }) = self.outage {
             write!(f, ", down {} to {}", time(from), time(to))?;
         }
-        match self.hints.to_possible_value() {
-            Some(hints) if self.hints != Hints::None => write!(f, ", hints {}", hints.get_name()),
-            _ => Ok(()),
+        match self.hints {
+            Hints::None => Ok(()),
+            hints => write!(f, ", hints {}", hints.name()),
         }
     }
 }

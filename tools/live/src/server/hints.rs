@@ -4,62 +4,9 @@ use super::told::Told;
 use crate::options::{Hints, PolicyName};
 use axum::http::{HeaderMap, StatusCode};
 
-type Headers = &'static [(&'static str, &'static str)];
+const FAMILIES: &str = include_str!("hints.txt");
 
 impl Hints {
-    /// The headers of every response, and more of a throttled call.
-    const fn family(self) -> [Headers; 2] {
-        match self {
-            Self::None => [&[], &[]],
-            Self::RetryAfter => [&[], &[("retry-after", "<wait>")]],
-            Self::RetryDate => [&[], &[("retry-after", "<wait:http>")]],
-            Self::Remaining => [&[("ratelimit-remaining", "<remaining>")], &[]],
-            Self::Quota => [&[("ratelimit-policy", "<policy>")], &[]],
-            Self::Ietf => [&[("ratelimit-policy", "<policy>"), ("ratelimit", "<state>")], &[]],
-            Self::Ratelimit => [
-                &[
-                    ("ratelimit-policy", "<quota>;w=<period>"),
-                    ("ratelimit-limit", "<limit>"),
-                    ("ratelimit-remaining", "<remaining>"),
-                    ("ratelimit-reset", "<reset>"),
-                ],
-                &[],
-            ],
-            Self::Github => [
-                &[
-                    ("x-ratelimit-limit", "<limit>"),
-                    ("x-ratelimit-remaining", "<remaining>"),
-                    ("x-ratelimit-reset", "<reset:epoch>"),
-                    ("x-ratelimit-used", "<used>"),
-                    ("x-ratelimit-resource", "core"),
-                ],
-                &[],
-            ],
-            Self::Openai => [
-                &[
-                    ("x-ratelimit-limit-requests", "<limit>"),
-                    ("x-ratelimit-remaining-requests", "<remaining>"),
-                    ("x-ratelimit-reset-requests", "<reset:go>"),
-                ],
-                &[("retry-after", "<wait>"), ("retry-after-ms", "<wait:ms>")],
-            ],
-            Self::Discord => [
-                &[
-                    ("x-ratelimit-limit", "<limit>"),
-                    ("x-ratelimit-remaining", "<remaining>"),
-                    ("x-ratelimit-reset", "<reset:epoch.3>"),
-                    ("x-ratelimit-reset-after", "<reset:.3>"),
-                    ("x-ratelimit-bucket", "c0ffee"),
-                ],
-                &[("x-ratelimit-scope", "user"), ("retry-after", "<wait:.3>")],
-            ],
-            Self::Aws => [
-                &[],
-                &[("x-amzn-errortype", "ThrottlingException"), ("x-amz-retry-after", "<wait:ms>")],
-            ],
-        }
-    }
-
     /// The status of a throttled call.
     pub fn throttled(self, policy: PolicyName) -> StatusCode {
         match (self, policy) {
@@ -70,11 +17,16 @@ impl Hints {
         }
     }
 
+    /// The headers of a response.
     pub fn headers(self, served: bool, told: &Told<'_>) -> HeaderMap {
-        let [each, more] = self.family();
-        let mut head = HeaderMap::new();
-        told.add(&mut head, each.iter().copied());
-        told.add(&mut head, more.iter().copied().filter(|_| !served));
+        let (name, mut head) = (self.name(), HeaderMap::new());
+        let headers = FAMILIES.lines().filter_map(|line| {
+            let mut cells = line.split(" | ");
+            let [family, responses, header, value] = [(); 4].map(|()| cells.next());
+            let is_sent = family? == name && !(served && responses? == "throttled");
+            header.zip(value).filter(|_| is_sent)
+        });
+        told.add(&mut head, headers);
         head
     }
 }
