@@ -14,6 +14,11 @@ use tidegate::{
     Call, Controller, Costs, Decision, Hint, Instant, Policy, Reason, Reply, Rng, Span,
 };
 
+/// A time or a seed, of a few bytes.
+fn number() -> u64 {
+    board::read().into()
+}
+
 unsafe extern "C" {
     fn a_panic_is_reachable() -> !;
 }
