@@ -35,11 +35,14 @@ impl Purpose {
     }
 }
 
+/// Defines the families, and the distribution of their worlds.
+const README: &str = include_str!("../../scenarios/README.md");
+
 macro_rules! families {
-    ($($(#[doc = $about:literal])+ $family:ident: $name:literal,)*) => {
+    ($($family:ident: $name:literal,)*) => {
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum Family {
-            $($(#[doc = $about])+ $family,)*
+            $($family,)*
         }
 
         impl Family {
@@ -50,81 +53,37 @@ macro_rules! families {
                     $(Self::$family => $name,)*
                 }
             }
-
-            /// A description, with a space before each line.
-            const fn about(self) -> &'static str {
-                match self {
-                    $(Self::$family => concat!($($about),+),)*
-                }
-            }
         }
     };
 }
 
 families! {
-    /// Clients request at least twice the limit. No limit is smaller than the number of clients.
     Saturated: "saturated",
-    /// Clients request less than the limit, so every wait is unnecessary. Latency is relative to an
-    /// oracle that knows the server and never delays a call unnecessarily: the latency without pacing,
-    /// in worlds where that has fewer than 0.2 % of its calls throttled.
     App: "app",
-    /// A job larger than the calls available at the start, which are all or none. Time is relative to
-    /// the shortest possible. A job that is not completed counts with the observed time.
     Cold: "cold",
-    /// A bucket whose rate doubles and then falls to a quarter. Times are in units of a client's call
-    /// interval before the step. A rate that is not found counts with the observed time.
     Steps: "steps",
-    /// An outage in which every call fails. The time until the rate is used again is relative to the
-    /// length of the outage.
     Outages: "outages",
-    /// Limits smaller than the number of clients. Uncoordinated calls find a token in a bucket of one
-    /// with probability 1/(1+ρ), so ρ/(1+ρ) of it is used while ρ/(1+ρ) are rejected. The first column
-    /// is how much less than that was used. Below 0, calls are coordinated.
     Small: "small",
-    /// One client and a bucket of one, from one call an hour to an interval of twenty times the jitter
-    /// of the travel time.
     Strict: "strict",
-    /// Limits of 5 to 40 calls, with no more clients than that and at most 8.
     Pools: "pools",
-    /// Windows of a second, reported in whole seconds.
     Second: "second",
-    /// Saturated worlds in which the server works on a call for 2 seconds to 3 minutes.
     Streams: "streams",
-    /// Saturated worlds in which every hint is false.
     Lying: "lying",
-    /// Random rejections, at any rate.
     Noise: "noise",
-    /// One call in many that is never served.
     Bad: "bad",
-    /// Jobs beside strangers. Time is relative to an even split of what they leave. A job that is not
-    /// completed counts with the observed time.
     Strangers: "strangers",
-    /// Several windows at once.
     Nested: "nested",
-    /// Sliding windows.
     Sliding: "sliding",
-    /// Sliding windows that are enforced late.
     Delayed: "delayed",
-    /// Bans of clients that are throttled too often.
     Bans: "bans",
-    /// A limit on calls in flight beside a rate.
     Flight: "flight",
-    /// A rate that rises to 10 or 100 times, and falls back. Times are in units of a client's call
-    /// interval before the rate rises.
     Leaps: "leaps",
-    /// Clients that come and go.
     Tenants: "tenants",
-    /// Many calls at once, again and again.
     Cron: "cron",
-    /// Many clients that wake together.
     Wake: "wake",
-    /// Clients that request almost the limit.
     Near: "near",
-    /// Connections to equal nodes with a limit of each.
     Nodes: "nodes",
-    /// A rate that doubles for a settled client, and a second client that joins it.
     Latecomer: "latecomer",
-    /// Equal clients with 100,000 calls each.
     Fair: "fair",
 }
 
@@ -132,6 +91,15 @@ impl Family {
     /// Whether latency is relative to that of the oracle.
     pub const fn has_oracle(self) -> bool {
         matches!(self, Self::Cron | Self::Wake | Self::Near)
+    }
+
+    /// The worlds of the family, in the words of the README.
+    fn about(self) -> &'static str {
+        let (row, tables) =
+            (format!("\n| `{}` |", self.name()), README.split_once("## Distribution"));
+        let row = tables.and_then(|(_, tables)| tables.split_once(&row));
+        let cells = row.and_then(|(_, rest)| rest.split_once(" |\n"));
+        cells.and_then(|(cells, _)| cells.rsplit("| ").next()).unwrap_or_default().trim_start()
     }
 }
 

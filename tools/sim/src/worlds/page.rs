@@ -26,10 +26,10 @@ pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figure
         let heads: String = columns.iter().map(|column| format!(" {} |", column.0)).collect();
         let lines = "---:|".repeat(columns.len());
         text += &format!(
-            "\n## {}\n\n{} {} worlds.\n\n| hints | law |{heads}\n|---|---|{lines}\n",
+            "\n## {}\n\n{} worlds: {}.\n\n| hints | law |{heads}\n|---|---|{lines}\n",
             family.name(),
-            family.about().trim_start(),
-            first.worlds
+            first.worlds,
+            family.about(),
         );
         for hints in Hints::ALL {
             for row in rows.iter().filter(|row| row.hints == hints.name()) {
