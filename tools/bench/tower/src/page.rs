@@ -31,46 +31,41 @@ struct Middle {
 
 impl Page<'_> {
     pub fn text(&self) -> String {
-        let mut page = String::from(
-            "# tidegate-tower compared with others\n\n\
-             Ten servers on loopback, each with a load, and four clients. `tidegate-tower` is \
-             `ThrottleLayer` with `Gate::adaptive()`, and does not know the limit. For the \
-             language model it has a second limit, of tokens. governor and tower's RateLimit are \
-             configured with the rate in the last column (governor with a burst of a second). All \
-             make at most ten attempts per call, the others with backoff \
-             from 0.1 s to 20 s. All use the same version of reqwest.\n\n\
-             A cell contains: seconds until the last call has ended / calls that the server \
-             rejected / calls that were lost after their last attempt. Times and rejections are \
-             medians of three runs, losses are the maximum. Ideal is the time of a single client \
-             that knows the limit. Results vary slightly between runs.\n\n",
-        );
-        page.push_str("| server | load | ideal |");
-        for who in Who::ALL {
-            _ = write!(page, " {} |", who.name());
-        }
-        page.push_str(" told |\n|---|---|---:|---:|---:|---:|---:|---:|\n");
-        for (number, case) in CASES.iter().enumerate() {
-            let Case { server, load, .. } = case;
-            _ = write!(page, "| {server} | {load} | {:.1} |", case.ideal());
-            for who in Who::ALL {
-                let Middle { seconds, rejected, lost } = self.middle(number, who);
-                _ = write!(page, " {seconds:.1} / {rejected} / {lost} |");
-            }
-            _ = writeln!(page, " {}/s |", case.rate);
-        }
-        self.bars(&mut page);
-        self.speeds(&mut page);
-        self.costs(&mut page);
-        page.push_str("\nWritten by `cargo xtask bench tower`.\n");
-        page
+        let (targets, [in_time, few, none]) = self.targets();
+        let used = self.speeds.first().is_some_and(|first| first.share() >= SHARE);
+        format!(
+            include_str!("page.txt"),
+            servers = self.servers(),
+            times = TIME,
+            in_time = in_time,
+            few = few,
+            none = none,
+            all = CASES.len(),
+            targets = targets,
+            speeds = self.speeds(),
+            share = SHARE * 100.0,
+            used = verdict(used),
+            costs = self.costs(),
+        )
     }
 
-    /// The targets of tidegate-tower at each server, and its figures.
-    fn bars(&self, page: &mut String) {
-        let mut met = [0; 3];
-        let mut table = String::from(
-            "| server | load | seconds, at most | rejected, at most | lost |\n|---|---|---:|---:|---:|\n",
-        );
+    fn servers(&self) -> String {
+        let mut table = String::new();
+        for (number, case) in CASES.iter().enumerate() {
+            let Case { server, load, .. } = case;
+            _ = write!(table, "| {server} | {load} | {:.1} |", case.ideal());
+            for who in Who::ALL {
+                let Middle { seconds, rejected, lost } = self.middle(number, who);
+                _ = write!(table, " {seconds:.1} / {rejected} / {lost} |");
+            }
+            _ = writeln!(table, " {}/s |", case.rate);
+        }
+        table
+    }
+
+    /// The targets of tidegate-tower at each server with its figures, and at how many servers it meets each.
+    fn targets(&self) -> (String, [u32; 3]) {
+        let (mut table, mut met) = (String::new(), [0; 3]);
         for (number, Case { server, load, .. }) in CASES.iter().enumerate() {
             let is = self.middle(number, Who::Tidegate);
             let peers = Who::PEERS.map(|who| self.middle(number, who));
@@ -88,59 +83,28 @@ impl Page<'_> {
                 is.seconds, is.rejected, is.lost,
             );
         }
-        let all = CASES.len();
-        let [time, rejected, lost] = met;
-        _ = writeln!(
-            page,
-            "\n## Targets of tidegate-tower\n\n\
-             - At most {TIME} times the seconds of the fastest other client that lost nothing: met at {time} of \
-             {all} servers.\n\
-             - At most a quarter of the rejections of reqwest-retry, which does not know the rate \
-             either: met at \
-             {rejected} of {all}.\n\
-             - No call lost: met at {lost} of {all}.\n\n{table}",
-        );
+        (table, met)
     }
 
-    fn speeds(&self, page: &mut String) {
-        _ = writeln!(
-            page,
-            "## 20 000 calls a second\n\n\
-             128 tasks call a server on loopback that allows everything and runs in another thread, with \
-             hyper's client. The limit is 20 000 a second. The fastest of ten runs of a second each.\n\n\
-             | client | calls a second | share of the rate |\n|---|---:|---:|",
-        );
-        for speed in self.speeds {
+    fn speeds(&self) -> String {
+        let row = |speed: &Speed| {
             let share = speed.share() * 100.0;
-            _ = writeln!(page, "| {} | {:.0} | {share:.1} % |", speed.client, speed.per_second);
-        }
-        if let Some(first) = self.speeds.first() {
-            let verdict = verdict(first.share() >= SHARE);
-            _ = writeln!(
-                page,
-                "\nTarget: `fixed` uses at least {:.0} % of the rate: {verdict}.\n",
-                SHARE * 100.0
-            );
-        }
+            format!("| {} | {:.0} | {share:.1} % |\n", speed.client, speed.per_second)
+        };
+        self.speeds.iter().map(row).collect()
     }
 
-    fn costs(&self, page: &mut String) {
+    fn costs(&self) -> String {
         let of = |name: &str| {
             let cost = self.costs.iter().find(|cost| cost.client.starts_with(name));
             cost.map_or(f64::NAN, |cost| cost.nanoseconds)
         };
-        let (governor, tower) = (of("governor"), of("tower RateLimit"));
-        page.push_str(
-            "## The cost of a call\n\n\
-             A call that may be sent at once, to a service that is ready at once: one thread, one \
-             call after the other, minus the time of the service. The fastest of 200 runs of 1000 calls. \
-             tidegate-tower also reads the response, and keeps the permit until the body ends.\n\n\
-             | client | ns | times governor | times tower, one task |\n|---|---:|---:|---:|\n",
-        );
-        for Cost { client, nanoseconds } in self.costs {
-            let [governor, tower] = [governor, tower].map(|other| nanoseconds / other);
-            _ = writeln!(page, "| {client} | {nanoseconds:.0} | {governor:.1} | {tower:.1} |");
-        }
+        let others = [of("governor"), of("tower RateLimit")];
+        let row = |&Cost { client, nanoseconds }: &Cost| {
+            let [governor, tower] = others.map(|other| nanoseconds / other);
+            format!("| {client} | {nanoseconds:.0} | {governor:.1} | {tower:.1} |\n")
+        };
+        self.costs.iter().map(row).collect()
     }
 
     fn middle(&self, case: usize, who: Who) -> Middle {
