@@ -69,76 +69,21 @@ async function workers() {
   return all.join("\n\n");
 }
 
-const WRITTEN = "Written by `cargo xtask bench shared`.";
-
-const LEGEND = `*the holder*: the process that holds the budget. *util*: calls served, as a share of the API's limit. *no round trip*: calls that no
-message delayed in addition to the limit. *alone*: calls that were sent without a lease. *excess*: the most calls that were sent in
-excess of ${LIMIT} a second at any time. The bound of \`fixed\` is ${BOUND}: one call, plus the leases that can be held, from 13/16 s before to
-½ s after they are due. \`adaptive\` exceeds the limit while it searches for it. *msg*: requests to the holder. *lost*: calls that were
-not served, of processes that did not end. *twice*: calls that the API served twice. *crashed*: calls in flight in a killed process.
-*held*: the most leases that all processes held at once.`;
-
-const PAGES = {
-  workerd: async () => `# One budget for a fleet of Cloudflare workers
-
-Eight isolates of \`tidegate/durable\` in Cloudflare's runtime lease from one Durable Object, which stores its state on disk. A real
-HTTP API allows ${LIMIT} calls a second (a bucket of 10) and sends no hints. Where something is killed, the object has a separate process, and
-the isolates have two. Everything runs on one machine in real time, so results vary slightly between runs.
-
-${WRITTEN}
-
-*util*: calls served, as a share of the API's limit. *no round trip*: calls that no message delayed in addition to the limit: their
-lease was available, or was not due yet when it arrived. The strict share is at the end. *alone*: calls that were sent without a lease.
-*excess*: the most calls that were sent in excess of ${LIMIT} a second at any time. The bound of \`fixed\` is ${BOUND}: one call, plus the leases
-that can be held, from 13/16 s before to ½ s after they are due. \`adaptive\` exceeds the limit while it searches for it. *msg*: requests
-to the object. *lost*: calls that were not served, of isolates that did not crash. *twice*: calls that the API served twice. *held*: the
-most leases that all isolates held at once.
-
-${await workers()}
-
-## Available leases
-
-The share of calls that found a lease, due or not, when they were first in the queue, so that no request was necessary:
-
-${ready.filter((line) => !line.startsWith("- apart")).join("\n")}
-`,
-  redis: async () => `# One budget for a fleet of Node processes
-
-Eight processes with a gate of \`tidegate/redis\` share one budget through a redis-server without persistence.
-Half of them use the package \`redis\`, half \`ioredis\`. Each always has six calls to make. A real HTTP API allows ${LIMIT} calls a second
-(a bucket of 10) and sends no hints. Everything runs on one machine in real time, so results vary slightly between runs.
-
-${WRITTEN}
-
-${LEGEND}
-
-${await tables("redis")}
-`,
-  local: async () => `# One budget for the processes of one machine, and for the tabs of one browser
-
-Eight processes share one budget through a socket: four in Node with a gate of \`tidegate/local\`, four in Rust with one of
-\`tidegate_tower::local\`. Each always has six calls to make. A real HTTP API allows ${LIMIT} calls a second (a bucket of 10) and
-sends no hints. Everything runs on one machine in real time, so results vary slightly between runs.
-
-${WRITTEN}
-
-${LEGEND}
-
-## Processes
-
-${await tables("local")}
-
-## Tabs
-
-Six tabs of one window of Chromium, five of them hidden, share one budget with \`tidegate/tabs\`. The API allows ${TabFleet.limit} calls a second. The
-browser freezes a tab like one that has been hidden for a while. *jain* covers tabs that are neither frozen nor closed. The
-bound of \`fixed\` is ${ALL.tabs.bound.toFixed(1)}.
-
-${await tables("tabs")}
-`,
+/** The tables of each page, by the names that its text has for them. */
+const TABLES = {
+  workerd: async () => {
+    const shared = await workers();
+    return { workers: shared, ready: ready.filter((line) => !line.startsWith("- apart")).join("\n") };
+  },
+  redis: async () => ({ processes: await tables("redis") }),
+  local: async () => ({ processes: await tables("local"), tabs: await tables("tabs"), tabLimit: TabFleet.limit, tabBound: ALL.tabs.bound.toFixed(1) }),
 };
 
-const page = await PAGES[kind]();
+/** The texts of the pages, and what all of them say. */
+const [, ...texts] = fs.readFileSync(new URL("fleet-table.txt", import.meta.url), "utf8").split(/^=== (\w+)\n/m);
+const text = (name) => texts[texts.indexOf(name) + 1];
+const values = { limit: LIMIT, bound: BOUND, ...(await TABLES[kind]()) };
+const page = text(kind).replace("{all}", text("all").trim()).replace(/\{(\w+)\}/g, (_, name) => values[name]);
 fs.writeFileSync(file, page);
 process.stdout.write(page);
 process.exit();
