@@ -1,5 +1,6 @@
 // The page: a table for each load, the targets, and the servers.
 
+import fs from "node:fs";
 import { PROVIDERS } from "./providers.mjs";
 import { LATENCY } from "./server.mjs";
 
@@ -91,67 +92,54 @@ const CLIENTS = ["tidegate", "p-retry", "ky", "bottleneck", "p-queue", "smithy a
 /** From this share on, the figures do not represent an idle machine. */
 const BUSY = 0.25;
 
-const ABOUT = {
-  "300 at once": "A cell contains the seconds until the last response / the throttled share of all calls at the server / the calls that were never served.",
-  "300 at once, three processes": "A hundred calls in each of three processes that do not talk to each other. `bottleneck` and `p-queue` are configured with a third of the limit each.",
-  "cold start":
-    "Twenty calls at once after others have used up the quota. A cell contains the seconds until the first call is served / throttled / never served. *soonest* is when the server can serve the first call; *said* is the wait in its first response to a throttled call.",
-  trickle: "Calls at a third of the limit, at even intervals, for about twenty seconds. *Latest call*: the longest delay of a call.",
-  "sequential job": "Sixty calls, one after the other, with a quota a hundred times as large, of which a hundredth is used up. Its window or refill takes as long as documented.",
-};
+/** The texts of the page: what is before its tables, and what each table means. */
+const [, ...texts] = fs.readFileSync(new URL("page.txt", import.meta.url), "utf8").split(/^=== (.+)\n/m);
+const text = (name) => texts[texts.indexOf(name) + 1].trim();
 
 export function page(rows, { runs, share }) {
   const find = (server, load, client) => rows.find((row) => row.server === server && row.load === load && row.client === client);
-  const text = [
-    "# The npm package with servers that limit like real providers", "",
-    `${PROVIDERS.length} servers on this machine follow the documented limits of real providers, with their headers, statuses and bodies; a response takes ${LATENCY} ms.`,
-    `Figures are the servers' counts, as medians of ${runs === 1 ? "one run" : `${runs} runs`}, except for the maximum of lost calls. \`tidegate\` is \`gate.fetch\` without options.`,
-    "`p-retry` (eleven attempts, its default), `ky` (ten attempts, configured to retry the server's status), the adaptive strategy of `@smithy/util-retry` (ten attempts)",
-    "and octokit's throttling plugin do not know the limit. `bottleneck` and `p-queue` are configured with it, stay 2 % below it where milliseconds matter, and also retry throttled calls.",
-    "*Ideal* is the time of a single client that knows the rule, computed from the rule.",
-    "A row that takes longer than two and a half times the ideal plus a minute is stopped (>), and calls not served by then are lost. A target for time is missed if calls are lost.",
-    "Nine processes make the calls of all rows, with many rows in parallel: three for `tidegate` and plain fetch, three for `bottleneck` and `p-queue`, three for the rest.",
+  const values = { servers: PROVIDERS.length, latency: LATENCY, runs: runs === 1 ? "one run" : `${runs} runs` };
+  const lines = [
+    text("head").replace(/\{(\w+)\}/g, (_, name) => values[name]),
     share === undefined ? "" : `During the run, programs on the machine waited for a processor ${percent(share)} of the time.`,
-    share > BUSY ? "**The machine was busy with other work. On an idle one, times are shorter and fewer calls are throttled, for every client.**" : "", "",
+    share > BUSY ? text("busy") : "", "",
     "## Targets of tidegate", "",
     ...bars(find),
   ];
   for (const load of LOADS) {
     const here = PROVIDERS.filter(({ name }) => find(name, load, "tidegate"));
     if (!here.length) continue;
-    text.push("", `## ${load[0].toUpperCase()}${load.slice(1)}`, "", ABOUT[load], "");
+    lines.push("", `## ${load[0].toUpperCase()}${load.slice(1)}`, "", text(load), "");
     if (AGAINST_PLAIN.includes(load)) {
       const late = load === "trickle";
-      text.push(...head(["server", "calls", "ideal", "tidegate", "plain fetch", "times plain fetch", ...(late ? ["latest call, ms", "plain fetch's"] : [])], 1));
+      lines.push(...head(["server", "calls", "ideal", "tidegate", "plain fetch", "times plain fetch", ...(late ? ["latest call, ms", "plain fetch's"] : [])], 1));
       for (const { name } of here) {
         const [own, plain] = ["tidegate", "plain fetch"].map((client) => find(name, load, client));
         const latest = [own, plain].map((row) => (row ? (row.latest * 1_000).toFixed(0) : ""));
-        text.push(line([name, own.calls, own.ideal.toFixed(1), cell(own), cell(plain), plain ? (own.seconds / plain.seconds).toFixed(3) : "", ...(late ? latest : [])]));
+        lines.push(line([name, own.calls, own.ideal.toFixed(1), cell(own), cell(plain), plain ? (own.seconds / plain.seconds).toFixed(3) : "", ...(late ? latest : [])]));
       }
       continue;
     }
     const cold = load === "cold start";
-    text.push(...head(["server", "tells", ...(cold ? ["soonest", "said"] : ["ideal"]), ...CLIENTS], 2));
+    lines.push(...head(["server", "tells", ...(cold ? ["soonest", "said"] : ["ideal"]), ...CLIENTS], 2));
     for (const { name, tells, method } of here) {
       const own = find(name, load, "tidegate");
       const times = cold ? [own.soonest.toFixed(1), own.said?.toFixed(1) ?? ""] : [own.ideal.toFixed(1)];
       const is = (client) => cell(find(name, load, client), cold ? find(name, load, client)?.first : undefined);
-      text.push(line([name, tells, ...times, ...CLIENTS.map(is)]));
-      if (method === "POST") text.push(line(["the same with `retry: true`", tells, ...times, is("tidegate, retry: true"), ...CLIENTS.slice(1).map(() => "")]));
+      lines.push(line([name, tells, ...times, ...CLIENTS.map(is)]));
+      if (method === "POST") lines.push(line(["the same with `retry: true`", tells, ...times, is("tidegate, retry: true"), ...CLIENTS.slice(1).map(() => "")]));
     }
     if (BURSTS.includes(load)) {
       const of = (figure, some = here) => median(some.map(({ name }) => find(name, load, "tidegate")[figure]));
       const silent = here.filter(({ tells }) => tells === "nothing");
-      text.push("", `In the median of the servers, \`tidegate\` took ${of("times").toFixed(2)} times the ideal, and ${percent(of("throttled"))} of its calls were throttled; where nothing is told, ${percent(of("throttled", silent))}.`);
+      lines.push("", `In the median of the servers, \`tidegate\` took ${of("times").toFixed(2)} times the ideal, and ${percent(of("throttled"))} of its calls were throttled; where nothing is told, ${percent(of("throttled", silent))}.`);
     }
   }
-  text.push("", "## The servers", "");
-  text.push("*tells*: the quota with every response, only a wait when it throttles, or nothing. *time*: how many times shorter than documented. Seconds above are not scaled back.");
-  text.push("A date says when the provider's page was read, from a stored copy. Without a date, the source is what others report about it.", "");
-  text.push(...head(["server", "tells", "limit", "time", "source", "read"], 6));
+  lines.push("", "## The servers", "", text("servers"), "");
+  lines.push(...head(["server", "tells", "limit", "time", "source", "read"], 6));
   for (const { name, tells, documented, scale, source, read } of PROVIDERS) {
-    text.push(line([name, tells, documented, scale === 1 ? "as it is" : `1/${scale}`, source ? `<${source}>` : "none: a rule of many servers", read ?? ""]));
+    lines.push(line([name, tells, documented, scale === 1 ? "as it is" : `1/${scale}`, source ? `<${source}>` : "none: a rule of many servers", read ?? ""]));
   }
-  text.push("", "Written by `cargo xtask bench providers`.", "");
-  return text.join("\n");
+  lines.push("", "Written by `cargo xtask bench providers`.", "");
+  return lines.join("\n");
 }
