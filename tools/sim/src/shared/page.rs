@@ -17,26 +17,11 @@ pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
     });
     let runs: Vec<Figures> = runs.into_iter().collect::<anyhow::Result<_>>()?;
     let mut runs = runs.chunks(seeds.len());
-    let mut page = String::new();
-    let _ = writeln!(page, "# One budget for a fleet\n");
     let (first, last) = (seeds.first().unwrap_or(&0), seeds.last().unwrap_or(&0));
-    let _ = writeln!(
-        page,
-        "Members that share one budget through a coordinator: the state machines of [core](../../core/docs/shared.md) in virtual time, with the fleets of \
-         [tools/sim/scenarios/shared](../../tools/sim/scenarios/shared). Medians over the seeds {first} to {last}.\n\n\
-         Written by `cargo run --release -p tidegate-sim -- shared --out tests/golden/shared.md`.\n\n\
-         *util*: calls served, as a share of the possible or the requested. *local*: calls that no \
-         message delayed, because their lease was available when it was due. *alone*: calls that \
-         were sent without a lease. *excess*: the most calls that arrived in excess of the \
-         server's rate at any time. *leases*: the most leases held at once, which bounds the \
-         excess together with the burst (and with the share of members that are cut off for longer \
-         than they keep it). *msg/s*: requests per second to the coordinator that holds the \
-         budget, on average and in the busiest second; then to each coordinator between it and the \
-         members."
-    );
+    let mut page = format!(include_str!("page.txt"), first = first, last = last);
     for fleet in fleets {
-        let _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
-        let _ = writeln!(
+        _ = writeln!(page, "\n## {}\n\n{}\n", fleet.name, fleet.title);
+        _ = writeln!(
             page,
             "| law | stretch | util | throttled | jain | local | alone | wait p50, p99 | lost | excess | leases | msg/s | calls/msg |\n\
              |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
@@ -46,7 +31,7 @@ pub fn page(fleets: &[Fleet], seeds: &[u64]) -> anyhow::Result<String> {
                 let figures = || runs.iter().map(|run| &run[index]);
                 let of = |figure: fn(&Outcome) -> f64| median(figures().map(figure)).unwrap_or(0.0);
                 let branch = Some(of(|is| is.branch_messages)).filter(|each| *each > 0.0);
-                let _ = writeln!(
+                _ = writeln!(
                     page,
                     "| {law} | {} | {:.2} % | {:.3} % | {:.4} | {:.1} % | {:.1} % | {:.0}, {:.0} ms | {} | {:.1} | {} | {:.1}, {}{} | {:.2} |",
                     stretch.name,

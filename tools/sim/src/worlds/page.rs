@@ -9,14 +9,10 @@ pub(super) const OWN: &str = "adaptive";
 
 pub fn page(purpose: Purpose, number: u64, settings: &Settings, figures: &Figures) -> String {
     let mut text = format!(
-        "# Worlds\n\nLaws in random worlds ([how](../../tools/sim/scenarios/README.md#random-worlds)): \
-         {} worlds from the number {number}, each with every set of hints, {} runs of each. Every cell is \
-         median / 90th percentile / worst over the worlds. A law that reads only `Retry-After` has \
-         no rows for further hints.\n\n\
-         Written by `cargo xtask bench worlds --seed {number}`. Another number draws other worlds.\n\n\
-         ![For each set of hints and each law: rejected, unused and needless wait](worlds.svg)\n",
-        purpose.name(),
-        settings.seeds,
+        include_str!("page.txt"),
+        worlds = purpose.name(),
+        seed = number,
+        runs = settings.seeds,
     );
     text += &hurt(figures);
     for family in Family::ALL {
@@ -46,14 +42,7 @@ fn hurt(figures: &Figures) -> String {
     if figures.judged.is_empty() {
         return String::new();
     }
-    let mut text = String::from(
-        "\n## True hints that hurt\n\nThe worlds in which a law did worse with true hints than \
-        without: half as many calls again rejected and 0.3 points more, 3 points less used, Jain's \
-        index 0.1 lower, or the mean latency a tenth higher, unless an oracle that obeys \
-         `Retry-After` loses the same. By chance: the worlds in which a \
-        second run without hints, with another seed of the law, was worse by the same measure.\n\n\
-         | law | hints | hurt | by chance | worlds |\n|---|---|---:|---:|---:|\n",
-    );
+    let mut text = String::from(include_str!("hurt.txt"));
     let more = |it: &&Judged| !is_more(it.hints) || figures.reads_more(&it.law);
     for it in figures.judged.iter().filter(more) {
         let (hurt, chance) = (percent(it.hurt, it.worlds), percent(it.by_chance, it.worlds));
