@@ -22,7 +22,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     dice = Dice(seed)
     makers = {"clients": lambda number: clients.client(dice, dice.of(list(LAWS)), number)}
-    makers["responses"] = lambda number: signals.response(dice, number)
+    makers["responses"] = lambda number: signals.any_response(dice, number)
     for name, make in makers.items():
         with (folder / f"{name}.jsonl").open("w") as file:
             for number in range(count):

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from families.tools import Dice
+from families.tools import Dice, vector
 from signals.body import COST, DELAYS, ERRORS, GRAPHS, MEANS, MESSAGES, METAS, Body
 
 CAPTURES = Path(__file__).resolve().parents[3] / "core/tests/public/signal_bodies.txt"
@@ -24,18 +24,10 @@ WAITS = [
 ]  # fmt: skip
 
 
-def vector(name, status, text):
+def of(name, status, text):
     body = Body(text)
-    return {
-        "name": f"body {name} by {status}",
-        "kind": "body",
-        "status": status,
-        "body": text,
-        "outcome": body.outcome(status),
-        "after": body.after(),
-        "tokens": body.tokens(),
-        "points": body.points(),
-    }
+    told = {"outcome": body.outcome(status), "after": body.after(), "tokens": body.tokens(), "points": body.points()}
+    return vector("body", f"{name} by {status}", status=status, body=text, **told)
 
 
 def at(path, value, listed=False):
@@ -62,7 +54,7 @@ def captured():
         statuses = next(line for line in lines if " = " in line).split(" = ")[0].split(" ")
         text = next(line for line in lines if line[0] in "{[")
         for status in sorted({*map(int, statuses), 200, 429}):
-            yield vector(f"captured {index}", status, text)
+            yield of(f"captured {index}", status, text)
 
 
 def codes(dice):
@@ -70,9 +62,9 @@ def codes(dice):
     for code in [*MEANS, *OTHERS]:
         for path in some(dice, paths, 5):
             listed = path.count(".") < 3 and dice.below(2) == 1
-            yield vector(f"{code!r} at {path}", dice.of(STATUSES), written(at(path, code, listed), dice))
+            yield of(f"{code!r} at {path}", dice.of(STATUSES), written(at(path, code, listed), dice))
     for number in [*sorted(METAS), 5, 79_999, 80_015, "4", "17s", 4.9]:
-        yield vector(f"{number!r} of Meta", 400, written({"error": {"code": number, "type": "OAuthException"}}, dice))
+        yield of(f"{number!r} of Meta", 400, written({"error": {"code": number, "type": "OAuthException"}}, dice))
 
 
 def texts(dice):
@@ -81,26 +73,26 @@ def texts(dice):
             for code in (None, "REQUEST_LIMIT_EXCEEDED", "overloaded_error"):
                 body = at(path, text) | ({"errorCode": code} if code else {})
                 status = dice.of(STATUSES)
-                yield vector(f"{text!r} at {path} with {code}", status, written(body, dice))
+                yield of(f"{text!r} at {path} with {code}", status, written(body, dice))
 
 
 def numbers(dice):
     for text in WAITS:
-        yield vector(f"{text!r}", 429, written(at(dice.of(MESSAGES), text), dice))
+        yield of(f"{text!r}", 429, written(at(dice.of(MESSAGES), text), dice))
     for number in NUMBERS:
         for path in DELAYS:
             bare = re.fullmatch(r"[0-9]+(\.[0-9]+)?", number) and dice.below(2)
             value = json.loads(number) if bare else number
-            yield vector(f"{number!r} at {path}", 429, written(at(path, value), dice))
+            yield of(f"{number!r} at {path}", 429, written(at(path, value), dice))
         tokens = {"usage": {"input_tokens": number, "output_tokens": 5}, "usageMetadata": {"totalTokenCount": number}}
-        yield vector(f"tokens {number!r}", 200, written(tokens, dice))
+        yield of(f"tokens {number!r}", 200, written(tokens, dice))
     for index in range(80):
         names = ["maximumAvailable", "currentlyAvailable", "restoreRate"]
         status = {name: dice.of([0, 1, 50, 117, 999, 1000.0, 1001]) for name in some(dice, names, 1 + dice.below(3))}
         cost = {"requestedQueryCost": dice.of([1, 118, 502, 2000]), "actualQueryCost": dice.of([None, 0, 46, 501.7])}
         cost |= {"throttleStatus": status}
         body = at(COST[:-1], cost) | ({"errors": [{"extensions": {"code": "THROTTLED"}}]} if index % 2 else {})
-        yield vector(f"points {index}", 200, written(body, dice))
+        yield of(f"points {index}", 200, written(body, dice))
 
 
 def vectors():
@@ -110,4 +102,4 @@ def vectors():
     yield from texts(dice)
     yield from numbers(dice)
     for index, text in enumerate(["", "null", '"THROTTLED"', "<Code>SlowDown</Code>", "error: THROTTLED", " ", "[]"]):
-        yield vector(f"none {index}", 429, text)
+        yield of(f"none {index}", 429, text)

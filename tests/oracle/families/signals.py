@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 from exact import END, SECOND, U64
-from families.tools import Dice
+from families.tools import Dice, vector
 from signals.codes import AWS_THROTTLES, aws, coap, grpc, mqtt
 from signals.http import Reading
 
@@ -91,22 +91,13 @@ def items(text):
     return text.replace("\n", "").split("|")
 
 
-def vector(name, status, headers, clock=None):
+def response(name, status, headers, clock=None):
     reading = Reading(status)
     for header, value in headers:
         reading.header(header, value)
     outcome, hint, limits, ignored = reading.finish(clock)
-    return {
-        "name": f"http {name}",
-        "kind": "http",
-        "status": status,
-        "clock": clock,
-        "headers": [list(header) for header in headers],
-        "outcome": outcome,
-        "hint": hint,
-        "limits": limits,
-        "ignored": ignored,
-    }
+    told = {"outcome": outcome, "hint": hint, "limits": limits, "ignored": ignored}
+    return vector("http", name, status=status, clock=clock, headers=[list(header) for header in headers], **told)
 
 
 def moments():
@@ -114,13 +105,13 @@ def moments():
     waits = ["Retry-After", "retry-after-ms", "X-RateLimit-Retry-After"]
     for index, value in enumerate(items(MOMENTS) + items(DATES)):
         status, header = (429, 503, 200, 403, 500)[index % 5], waits[index % 3]
-        yield vector(f"{header} of {value!r}", 429, [(header, value)], CLOCK)
-        yield vector(f"wait of {value!r} by {status}", status, [*[tuple(DATE)] * (index % 2), ("Retry-After", value)])
-        yield vector(f"reset of {value!r}", 200, [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)], CLOCK)
+        yield response(f"{header} of {value!r}", 429, [(header, value)], CLOCK)
+        yield response(f"wait of {value!r} by {status}", status, [*[tuple(DATE)] * (index % 2), ("Retry-After", value)])
+        yield response(f"reset of {value!r}", 200, [("X-RateLimit-Remaining", "3"), ("X-RateLimit-Reset", value)], CLOCK)
     for coarse in ("1", "2", "3", "Mon, 03 Mar 2025 09:00:02 GMT"):
         for fine in ("1", "999", "1000", "1001", "1999", "2000", "2500"):
             both = [("Retry-After", coarse), ("retry-after-ms", fine)]
-            yield vector(f"waits of {coarse} s and {fine} ms", 429, both, CLOCK)
+            yield response(f"waits of {coarse} s and {fine} ms", 429, both, CLOCK)
 
 
 def lists():
@@ -131,17 +122,17 @@ def lists():
         (429, "X-RateLimit-Remaining", COUNTS),
     ]:
         for value in items(values):
-            yield vector(f"{header} of {value!r}", status, [(header, value)])
+            yield response(f"{header} of {value!r}", status, [(header, value)])
 
 
 def names():
     for name in items(NAMES):
         for status, value in ((200, "40"), (429, "0")):
-            yield vector(f"header {name!r} of {value}", status, [(name, value)], CLOCK)
+            yield response(f"header {name!r} of {value}", status, [(name, value)], CLOCK)
     others = [("Retry-After", "Mon, 03 Mar 2025 09:00:09 GMT"), ("X-RateLimit-Remaining", "0")]
     for name, values in ODDS:
         for value in values.split("|"):
-            yield vector(f"{name} of {value!r}", 429, [(name, value), *others])
+            yield response(f"{name} of {value!r}", 429, [(name, value), *others])
 
 
 STATUSES = """100 200 201 204 301 304 400 401 403 404 408 409 413 425 428 429 431 451 499
@@ -155,7 +146,7 @@ def statuses():
             ("with a cooldown", [("Retry-After", "7")]),
             ("with nothing left", [("X-RateLimit-Remaining", "0"), ("X-RateLimit-Reset", "9")]),
         ]:
-            yield vector(f"status {status} {what}", status, headers)
+            yield response(f"status {status} {what}", status, headers)
 
 
 # One response per line, with its headers in any order.
@@ -191,16 +182,16 @@ def contradictions():
     for index, text in enumerate(CONTRADICTIONS.split("\n")):
         headers = [tuple(header.split(": ", 1)) for header in text.split("|")]
         for turn, order in enumerate(permutations(headers)):
-            yield vector(f"contradiction {index}, order {turn}", 429, order)
+            yield response(f"contradiction {index}, order {turn}", 429, order)
     for index, shares in enumerate(SHARES):
         headers = []
         for name, (left, limit) in zip("ab", shares, strict=True):
             headers += [("RateLimit", f'"{name}";r={left}'), ("RateLimit-Policy", f'"{name}";q={limit}')]
-        yield vector(f"shares {index}", 200, headers)
+        yield response(f"shares {index}", 200, headers)
     many = [(f"X-RateLimit-Remaining-Token{number}", "7") for number in range(20)]
-    yield vector("twenty limits", 200, many)
+    yield response("twenty limits", 200, many)
     listed = ",".join(f'"{number}";r={number}' for number in range(1000))
-    yield vector("a thousand limits", 200, [("RateLimit", listed)])
+    yield response("a thousand limits", 200, [("RateLimit", listed)])
 
 
 LETTERS = '0123456789 \t,;:=.-+"\\abqrtwpkhmsunsGMTZ*?@\xc2\xb5\xce\xbc\xb0\x00\x7f/'
@@ -245,7 +236,7 @@ def any_quota(dice):
     return [("RateLimit", f'"{name}";r={left};t={reset}'), ("RateLimit-Policy", f'"{name}";q={limit};w={window};qu="requests"')]
 
 
-def response(dice, number):
+def any_response(dice, number):
     """Headers of any names and formats, some misspelt."""
     headers = any_quota(dice) if dice.below(6) == 0 else []
     is_right = dice.below(2)
@@ -255,63 +246,38 @@ def response(dice, number):
         if dice.below(3) == 0:
             name, value = dice.of(items(NAMES)), dice.of(["0", "1", "7", "40", "100", "6m0s", "1740992460", value])
         headers.append((name, value) if is_right else (misspelt(dice, name), misspelt(dice, value)))
-    return vector(f"response {number}", dice.of([200, 200, 429, 403, 503]), headers, dice.of([None, 0, CLOCK]))
+    return response(f"response {number}", dice.of([200, 200, 429, 403, 503]), headers, dice.of([None, 0, CLOCK]))
 
 
 def responses():
     dice = Dice(3)
     for number in range(800):
-        yield response(dice, number)
+        yield any_response(dice, number)
 
 
 def codes():
     for code in [*range(20), 255, 2**31, 2**32 - 1]:
         for pushback in (None, "1500", "-1"):
-            yield grpc_vector(code, pushback)
+            yield of_grpc(code, pushback)
     for pushback in "0|00| 5 |2147483647|2147483648|18446744073709551616||1.5|+1|0x1|soon|1 2|\xff".split("|"):
-        yield grpc_vector(14, pushback)
+        yield of_grpc(14, pushback)
     for code in range(256):
-        yield {
-            "name": f"mqtt 0x{code:02X}",
-            "kind": "mqtt",
-                "code": code,
-            "outcome": mqtt(code),
-        }
+        yield vector("mqtt", f"0x{code:02X}", code=code, outcome=mqtt(code))
     options = [None, *"|\0|\5|\1,|\0\0\1|\xff\xff\xff\xff|\0\0\0\0\5".split("|")]
     for code in range(256):
-        options_here = options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]
-        for option in options_here:
+        for option in options if code in (4 << 5 | 29, 5 << 5 | 3) else [options[code % 8]]:
             age, outcome, hint = coap(code, option)
-            yield {
-                "name": f"coap {code >> 5}.{code & 31:02}, max-age {option!r}",
-                "kind": "coap",
-                        "code": code,
-                "option": option,
-                "age": age,
-                "outcome": outcome,
-                "hint": hint,
-            }
+            name, told = f"{code >> 5}.{code & 31:02}, max-age {option!r}", {"age": age, "outcome": outcome, "hint": hint}
+            yield vector("coap", name, code=code, option=option, **told)
     words = "RequestTimeout|RequestTimeoutException|ValidationException||#|:|a#SlowDown|SlowDown#|SlowDown:x#y"
     words += "| Slow Down |slowdown|Throttling |x#y#Throttling:z|SlowDown\xff"
     for code in [*AWS_THROTTLES, *words.split("|")]:
-        yield {
-            "name": f"aws {code!r}",
-            "kind": "aws",
-                "code": code,
-            "outcome": aws(code),
-        }
+        yield vector("aws", f"{code!r}", code=code, outcome=aws(code))
 
 
-def grpc_vector(code, pushback):
+def of_grpc(code, pushback):
     outcome, hint = grpc(code, pushback)
-    return {
-        "name": f"grpc {code}, pushback {pushback!r}",
-        "kind": "grpc",
-        "code": code,
-        "pushback": pushback,
-        "outcome": outcome,
-        "hint": hint,
-    }
+    return vector("grpc", f"{code}, pushback {pushback!r}", code=code, pushback=pushback, outcome=outcome, hint=hint)
 
 
 def http():

@@ -1,6 +1,10 @@
-"""Random numbers."""
+"""Vectors without a script, and random numbers."""
 
 from exact import HOUR, MS, SECOND, U32, U64
+
+
+def vector(kind, name, **more):
+    return {"name": f"{kind} {name}", "kind": kind, **more}
 
 
 class Dice:
