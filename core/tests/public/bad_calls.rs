@@ -7,6 +7,7 @@ use tidegate::law::Adaptive;
 use tidegate::queue::{Joined, Node, Place, Queue, Step, Turn};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Reply, Rng, Span};
 
+use crate::client::admitted;
 use crate::server::{Says, Server};
 use crate::{MILLIS, SECOND, at};
 
@@ -270,19 +271,13 @@ fn a_call_that_is_always_throttled_has_few_attempts() {
 fn a_failure_before_a_rejection_is_not_part_of_its_event() {
     for paced in [false, true] {
         let mut gate: Controller<Adaptive> = Controller::new(Policy::adaptive(), 7, at(0));
-        let mut now = at(SECOND);
-        let retry = gate.retry(now, &Call::new(), Outcome::Failed).unwrap();
+        let mut now = SECOND;
+        let retry = gate.retry(at(now), &Call::new(), Outcome::Failed).unwrap();
         let mut call = |call: &Call, reply: Reply| {
-            let permit = loop {
-                match gate.poll(now, call) {
-                    Decision::Admit(permit) => break permit,
-                    Decision::Wait(until) => now = until,
-                    other => panic!("{other:?}"),
-                }
-            };
-            now += Span::from_millis(50);
-            gate.settle(now, permit, reply);
-            gate.intervals(now).next().flatten()
+            let permit = admitted(&mut gate, &mut now, call);
+            now += 50 * MILLIS;
+            gate.settle(at(now), permit, reply);
+            gate.intervals(at(now)).next().flatten()
         };
         let (new, ok, failed) = (Call::new(), Outcome::Ok.into(), Outcome::Failed.into());
         let asking = |wait| Outcome::Throttled.with(Hint::retry_after(Span::from_secs(wait)));

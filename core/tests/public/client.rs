@@ -1,7 +1,7 @@
 //! A client of `adaptive` with a clock, which makes one call at a time.
 
 use tidegate::Permit;
-use tidegate::law::Adaptive;
+use tidegate::law::{Adaptive, Law};
 use tidegate::{AsReply, Call, Controller, Decision, Policy, Span, Verdict};
 
 use crate::{MILLIS, at};
@@ -9,6 +9,21 @@ use crate::{MILLIS, at};
 pub(crate) type Gate = Controller<Adaptive>;
 
 pub(crate) const POLICY: Policy<Adaptive> = Policy::new(Adaptive::DEFAULT);
+
+/// Waits as each decision says until a call is admitted.
+pub(crate) fn admitted<L: Law, const LIMITS: usize>(
+    gate: &mut Controller<L, LIMITS>,
+    now: &mut u64,
+    call: &Call<LIMITS>,
+) -> Permit<LIMITS> {
+    loop {
+        match gate.poll(at(*now), call) {
+            Decision::Admit(permit) => return permit,
+            Decision::Wait(until) => *now = until.as_nanos(),
+            other => panic!("{other:?}"),
+        }
+    }
+}
 
 pub(crate) struct Client {
     pub(crate) gate: Gate,
@@ -21,13 +36,7 @@ impl Client {
     }
 
     pub(crate) fn admitted(&mut self) -> Permit {
-        loop {
-            match self.gate.poll(at(self.now), &Call::new()) {
-                Decision::Admit(permit) => return permit,
-                Decision::Wait(until) => self.now = until.as_nanos(),
-                other => panic!("{other:?}"),
-            }
-        }
+        admitted(&mut self.gate, &mut self.now, &Call::new())
     }
 
     /// A call that takes 50 ms.

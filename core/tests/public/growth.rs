@@ -13,25 +13,20 @@ use tidegate::{
     Call, Controller, Decision, Instant, Outcome, Policy, Quota, Reason, Rng, Span, Verdict,
 };
 
+use crate::client::admitted;
 use crate::{SECOND, at};
 
-/// Waits as each decision says until `call` is admitted. Returns when that was.
+/// Waits until `call` is admitted. Returns when that was.
 fn admit<L: Law + Copy, const LIMITS: usize>(
     gate: &mut Controller<L, LIMITS>,
-    mut now: Instant,
+    now: Instant,
     call: &Call<LIMITS>,
     outcome: Outcome,
 ) -> Instant {
-    loop {
-        match gate.poll(now, call) {
-            Decision::Admit(permit) => {
-                gate.settle(now, permit, outcome);
-                return now;
-            }
-            Decision::Wait(until) => now = until,
-            other => panic!("{other:?}"),
-        }
-    }
+    let mut now = now.as_nanos();
+    let permit = admitted(gate, &mut now, call);
+    gate.settle(at(now), permit, outcome);
+    at(now)
 }
 
 #[test]

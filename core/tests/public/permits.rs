@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use tidegate::Permit;
 use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
 use tidegate::{
@@ -10,39 +9,25 @@ use tidegate::{
     Verdict,
 };
 
+use crate::client::admitted;
+use crate::{MILLIS, at};
+
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
 /// A gate that has made some calls, every third of which was throttled, and when the next one may
 /// be sent.
 fn used(name: &str) -> (Controller, Instant) {
     let mut gate = Controller::new(Policy::named(name).unwrap(), 7, START);
-    let (mut now, mut calls) = (START, 0);
-    loop {
-        match gate.poll(now, &Call::new()) {
-            Decision::Admit(permit) => {
-                calls += 1;
-                now += Span::from_millis(20);
-                let throttled = calls % 3 == 0;
-                gate.settle(now, permit, if throttled { Outcome::Throttled } else { Outcome::Ok });
-            }
-            Decision::Wait(until) => now = until,
-            other => panic!("{name}: {other:?}"),
-        }
-        if calls >= 12 && gate.check(now, &Call::new()) == Verdict::Admit {
-            return (gate, now);
-        }
+    let mut now = START.as_nanos();
+    for call in 1..=12 {
+        let permit = admitted(&mut gate, &mut now, &Call::new());
+        now += 20 * MILLIS;
+        gate.settle(at(now), permit, if call % 3 == 0 { Outcome::Throttled } else { Outcome::Ok });
     }
-}
-
-/// The next permit, and when it was granted.
-fn admitted(gate: &mut Controller, mut now: Instant) -> (Instant, Option<Permit>) {
-    loop {
-        match gate.poll(now, &Call::new()) {
-            Decision::Admit(permit) => return (now, Some(permit)),
-            Decision::Wait(until) => now = until,
-            _ => return (now, None),
-        }
+    while let Verdict::Wait(until) = gate.check(at(now), &Call::new()) {
+        now = until.as_nanos();
     }
+    (gate, at(now))
 }
 
 #[test]
@@ -130,8 +115,8 @@ fn learning_at_the_headers_is_settling_except_for_the_place() {
     for name in Policy::NAMES {
         let (mut one, now) = used(name);
         let mut two = one.clone();
-        let (now, Some(a)) = admitted(&mut one, now) else { panic!("{name}") };
-        let (_, Some(mut b)) = admitted(&mut two, now) else { panic!("{name}") };
+        let Decision::Admit(a) = one.poll(now, &Call::new()) else { panic!("{name}") };
+        let Decision::Admit(mut b) = two.poll(now, &Call::new()) else { panic!("{name}") };
         let headers = now + Span::from_millis(40);
         let throttled = Outcome::Throttled.with(Hint::retry_after(Span::from_secs(2)));
         one.settle(headers, a, throttled);

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
-use tidegate::Permit;
 use tidegate::gate::CooldownPolicy;
-use tidegate::law::{Adaptive, Fixed, Law};
+use tidegate::law::{Adaptive, Fixed};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Rng, Span, Verdict,
 };
 
-use crate::client::{Client, Gate, POLICY};
+use crate::client::{Client, Gate, POLICY, admitted};
 use crate::server::{Says, Server};
 use crate::{DAY, MILLIS, SECOND, at};
 
@@ -147,12 +146,12 @@ proptest! {
         let mut now = SECOND;
         // The first rejection gives `adaptive` a rate.
         for outcome in [Outcome::Ok, Outcome::Throttled, Outcome::Ok, Outcome::Ok] {
-            let permit = sent(&mut gate, &mut now);
+            let permit = admitted(&mut gate, &mut now, &Call::new());
             now += 50 * MILLIS;
             gate.settle(at(now), permit, outcome);
         }
         for cost in costs {
-            let permit = sent(&mut gate, &mut now);
+            let permit = admitted(&mut gate, &mut now, &Call::new());
             now += 50 * MILLIS;
             gate.settle(at(now), permit, Outcome::Ok.using([cost]));
             if let Verdict::Wait(until) = gate.check(at(now), &Call::new()) {
@@ -435,7 +434,7 @@ fn quoted(
     // The quota is set after a while without one.
     let (mut gate, mut now) = (Gate::new(POLICY, seed, at(0)), 0);
     for _ in 0..8 {
-        let permit = sent(&mut gate, &mut now);
+        let permit = admitted(&mut gate, &mut now, &Call::new());
         gate.settle(at(now), permit, if below(2) == 0 { Outcome::Throttled } else { Outcome::Ok });
     }
     gate.set_policy(policy, at(now));
@@ -477,17 +476,6 @@ fn a_client_with_a_quota_of_seven_a_minute_sends_seven_a_minute() {
         for seed in 0..20 {
             let used = quoted((7, 60 * SECOND, 1), server.clone(), seed, 3_600 * SECOND);
             assert!((385..=428).contains(&used), "{used} in an hour, {server:?}");
-        }
-    }
-}
-
-/// Sends a call as soon as it is admitted.
-fn sent<L: Law>(gate: &mut Controller<L>, now: &mut u64) -> Permit {
-    loop {
-        match gate.poll(at(*now), &Call::new()) {
-            Decision::Admit(permit) => return permit,
-            Decision::Wait(until) => *now = until.as_nanos(),
-            other => panic!("{other:?}"),
         }
     }
 }
