@@ -35,7 +35,7 @@ const MOST_MEMORY: u64 = 128 << 10;
 const MOST_WAIT: Duration = Duration::from_secs(108_000);
 
 /// Whether some responses are those of a served call. A body that is slow, long or cut off says nothing of a limit.
-const fn seems_served(mood: Mood) -> bool {
+fn seems_served(mood: Mood) -> bool {
     mood.serves() || matches!(mood.act, Act::TrickleBody(_) | Act::FloodBody | Act::CutBody)
 }
 
@@ -68,7 +68,7 @@ where
 /// A client with `ThrottleLayer`, and one that also reads bodies, meet each mood at the same time.
 async fn meet_all(servers: &[Server; 2]) {
     let mut meetings = JoinSet::new();
-    for mood in MOODS {
+    for &mood in MOODS.iter() {
         let describe = move |request: &Request<Full<Bytes>>, call: Call| {
             Standard.describe(request, call).key(mood.name).with_timeout(DEADLINE)
         };
@@ -106,7 +106,7 @@ fn no_mood_stops_the_layers_or_makes_them_spin_flood_the_server_or_use_up_memory
     // This closes the connections of the clients.
     drop(ours);
     for server in servers {
-        for mood in MOODS {
+        for &mood in MOODS.iter() {
             let calls = server.calls(mood);
             assert!(!calls.is_empty(), "{}: no call arrived", mood.name);
             let busiest = calls.iter().skip(START).max().copied().unwrap_or(0);

@@ -11,7 +11,7 @@ async fn main() -> Result<()> {
     let corpus = corpus::responses()?;
     let count = corpus.len();
     let server = Server::open(corpus).await?;
-    let moods = MOODS.map(|mood| mood.name);
+    let moods: Vec<_> = MOODS.iter().map(|mood| mood.name).collect();
     let serves: Vec<_> = MOODS.iter().filter(|mood| mood.serves()).map(|mood| mood.name).collect();
     let told = serde_json::json!({
         "url": format!("http://{}/", server.address()),

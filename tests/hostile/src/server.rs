@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::corpus::Response;
-use crate::mood::{Act, CONTRADICTIONS, Mood};
+use crate::mood::{Act, Mood};
 
 const LONGEST_HEAD: usize = 16 << 10;
 
@@ -102,16 +102,16 @@ async fn serve(mut stream: TcpStream, desk: &Desk) -> io::Result<()> {
     stream.set_nodelay(true)?;
     while let Some(path) = request(&mut stream).await? {
         let goes = match path.as_str() {
-            "/counts" => answer(&mut stream, 200, "", desk.counts().as_bytes()).await,
+            "/counts" => answer(&mut stream, "200", "", desk.counts().as_bytes()).await,
             path => match path.strip_prefix("/corpus/").map(|number| desk.response(number)) {
                 Some(Some(response)) => response.send(&mut stream).await.map(|()| false),
-                Some(None) => answer(&mut stream, 404, "", b"unknown response").await,
+                Some(None) => answer(&mut stream, "404", "", b"unknown response").await,
                 None => match Mood::named(&path[1..]) {
                     Some(mood) => {
                         let turn = desk.count(mood);
-                        act(&mut stream, mood.act, turn, desk.opened).await
+                        act(&mut stream, mood, turn, desk.opened).await
                     }
-                    None => answer(&mut stream, 404, "", b"unknown mood").await,
+                    None => answer(&mut stream, "404", "", b"unknown mood").await,
                 },
             },
         };
@@ -135,7 +135,7 @@ async fn request(stream: &mut TcpStream) -> io::Result<Option<String>> {
     Ok(Some(if path.starts_with('/') { path.to_owned() } else { "/".to_owned() }))
 }
 
-async fn answer(stream: &mut TcpStream, status: u16, headers: &str, body: &[u8]) -> Goes {
+async fn answer(stream: &mut TcpStream, status: &str, headers: &str, body: &[u8]) -> Goes {
     let length = body.len();
     let head = format!("HTTP/1.1 {status} X\r\n{headers}Content-Length: {length}\r\n\r\n");
     stream.write_all(&[head.as_bytes(), body].concat()).await?;
@@ -147,20 +147,20 @@ const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\n";
 const CHUNKED: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-async fn act(stream: &mut TcpStream, act: Act, turn: u64, opened: Instant) -> Goes {
-    match act {
-        Act::Answer(status, headers) => return answer(stream, status, headers, b"x").await,
-        Act::Flap(millis) => {
-            let phase = opened.elapsed().as_millis() / u128::from(millis) % 2;
-            return answer(stream, if phase == 0 { 200 } else { 429 }, "", b"x").await;
-        }
-        Act::Contradict => {
-            let (status, headers) = CONTRADICTIONS[turn as usize % CONTRADICTIONS.len()];
+async fn act(stream: &mut TcpStream, mood: Mood, turn: u64, opened: Instant) -> Goes {
+    match mood.act {
+        Act::Answer => {
+            let answers = mood.answers();
+            let (status, headers) = &answers[turn as usize % answers.len()];
             return answer(stream, status, headers, b"x").await;
         }
+        Act::Flap(millis) => {
+            let phase = opened.elapsed().as_millis() / u128::from(millis) % 2;
+            return answer(stream, if phase == 0 { "200" } else { "429" }, "", b"x").await;
+        }
         Act::Twice => {
-            answer(stream, 200, "", b"x").await?;
-            return answer(stream, 429, "Retry-After: 1000000\r\n", b"y").await;
+            answer(stream, "200", "", b"x").await?;
+            return answer(stream, "429", "Retry-After: 1000000\r\n", b"y").await;
         }
         Act::TrickleBody(millis) => endlessly(stream, CHUNKED, b"1\r\n7\r\n", millis).await?,
         Act::FloodBody => {
