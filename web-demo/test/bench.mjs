@@ -136,32 +136,19 @@ const table = (head, rows) => [head, head.map((_, column) => (column ? "--:" : "
 const processor = (slower) => (slower === 1 ? "as it is" : `${slower} × slower`);
 const whole = (value) => Math.round(value).toLocaleString("en").replaceAll(",", " ");
 
-fs.writeFileSync(process.argv[2], `# The page: size, loading, frame times and input latency
-
-Written by \`cargo xtask bench page\`: headless Chromium ${chromium} on ${os.cpus().length} cores (${os.cpus()[0].model.trim()}),
-drawing without a graphics card, over loopback without delay. The load average before was ${busy.toFixed(1)}: above 0.5, other programs
-made these times longer.
-
-## The first load
-
-Bytes over the wire, gzipped, with headers, until the figure runs and loading ends.
-
-${table(["file", "bytes"], [...files.map(({ name, bytes }) => [name.replace(/-[\w-]{8}\./, "."), whole(bytes)]), ["all", whole(all)]])}
-
-## Interactive
-
-The figure runs, a frame of it has been drawn, and the main thread is idle: median of
-${LOADS} loads, in ms from the start of the navigation. \`blocked\` is the part of long tasks beyond 50 ms before.
-Chromium slows only the main thread, where the first page's simulator runs, and not the laboratory's worker.
-
-${table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], [1, SLOWER].map((slower) =>
-    [processor(slower), (of(slower, "work") / of(1, "work")).toFixed(1), ...["paint", "ready", "blocked"].map((key) => whole(of(slower, key)))]))}
-
-## Frames and input
-
-Over ${SECONDS} s of a run. Chromium draws at most 60 frames per second. The last column is the slowest response to ${PRESSES} presses
-of a key on the limit or on Pause, from the press to the frame that shows the effect; 16 means at most 16.
-
-${table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], rows.map(({ what, slower, rate, p95, answer }) =>
-    [what, processor(slower), rate.toFixed(1), p95.toFixed(1), whole(answer)]))}
-`);
+const values = {
+  chromium,
+  cores: os.cpus().length,
+  model: os.cpus()[0].model.trim(),
+  busy: busy.toFixed(1),
+  loads: LOADS,
+  seconds: SECONDS,
+  presses: PRESSES,
+  files: table(["file", "bytes"], [...files.map(({ name, bytes }) => [name.replace(/-[\w-]{8}\./, "."), whole(bytes)]), ["all", whole(all)]]),
+  times: table(["processor", "measured slowdown", "first paint", "interactive", "blocked"], [1, SLOWER].map((slower) =>
+    [processor(slower), (of(slower, "work") / of(1, "work")).toFixed(1), ...["paint", "ready", "blocked"].map((key) => whole(of(slower, key)))])),
+  frames: table(["what runs", "processor", "frames/s", "95 % within, ms", "slowest response, ms"], rows.map(({ what, slower, rate, p95, answer }) =>
+    [what, processor(slower), rate.toFixed(1), p95.toFixed(1), whole(answer)])),
+};
+const text = fs.readFileSync(new URL("bench.txt", import.meta.url), "utf8");
+fs.writeFileSync(process.argv[2], text.replace(/\{(\w+)\}/g, (_, name) => values[name]));
