@@ -19,12 +19,8 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         "interval" => vec![of.quota()?.interval().as_nanos()],
         "law_rate" => vec![of.quota()?.law_rate()],
         "law_interval" => vec![law_interval(of.u64()).as_nanos()],
-        "seed" => {
-            let mut rng = Rng::new(of.u64());
-            vec![rng.next_u32().into(), rng.next_u32().into(), rng.next_u32().into()]
-        }
-        "draws" => {
-            let mut rng = of.rng()?;
+        "seed" | "draws" => {
+            let mut rng = if step == "seed" { Rng::new(of.u64()) } else { of.rng()? };
             vec![rng.next_u32().into(), rng.next_u32().into(), rng.next_u32().into()]
         }
         "between" => {
@@ -42,17 +38,12 @@ pub fn take(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             }
             instants
         }
-        "climb" => {
+        "climb" | "delay" => {
             let schedule = schedule(of)?;
             let mut rng = of.rng()?;
             let word = rng.clone().next_u32();
-            vec![word.into(), schedule.next_step(of.span(), &mut rng).as_nanos()]
-        }
-        "delay" => {
-            let schedule = schedule(of)?;
-            let mut rng = of.rng()?;
-            let word = rng.clone().next_u32();
-            vec![word.into(), schedule.delay(of.span(), &mut rng).as_nanos()]
+            let take = if step == "climb" { Backoff::next_step } else { Backoff::delay };
+            vec![word.into(), take(&schedule, of.span(), &mut rng).as_nanos()]
         }
         _ => return None,
     })

@@ -231,31 +231,4 @@ mod tests {
             assert!(own.is_some() && own != named, "{parameters}: {own:?}");
         }
     }
-
-    #[test]
-    fn an_invalid_custom_law_is_an_error_of_the_scenario() {
-        for (law, why) in [
-            ("", "line 3: wanted exactly 1 element, found 0 elements"),
-            ("tchannel = {}\nfixed = { rate = '4/s' }", "line 3: wanted exactly 1 element"),
-            ("vegas = {}", "line 4: unknown variant `vegas`, expected one of"),
-            ("autosleeper = { up = 0.5 }", "line 3: autosleeper: `up` must be at least 1"),
-            (
-                "autosleeper = { up = -1.5 }",
-                "line 3: a factor or share of a custom law must be between",
-            ),
-            ("backoff = { base = '30s' }", "line 3: "),
-            (
-                "tchannel = { recovery = { rate = 15 } }",
-                "line 3: tchannel: a recovery rate must be",
-            ),
-            ("fixed = { rate = '4/s', burst = 0 }", "line 3: "),
-            ("backoff = { jitter = 'some' }", "line 4: unknown variant `some`"),
-        ] {
-            let error = Scenario::parse(&with(law), "own.toml", "").unwrap_err().to_string();
-            assert!(error.starts_with("own.toml, ") && error.contains(why), "{law}: {error}");
-        }
-        let taken = with("tchannel = {}").replace("[laws.own]", "[laws.adaptive]");
-        let error = Scenario::parse(&taken, "own.toml", "").unwrap_err().to_string();
-        assert!(error.contains("there is already a law with this name"), "{error}");
-    }
 }
