@@ -39,18 +39,9 @@ fn page() -> String {
         SCENARIOS.iter().flat_map(|scenario| LAWS.map(|law| (scenario, law))).collect();
     let rows: Vec<String> =
         pairs.into_par_iter().map(|(scenario, law)| row(scenario, law)).collect();
-    format!(
-        "# Fixed scenarios\n\n\
-         [Scenarios](../../tools/sim/scenarios/README.md) with known difficulties: medians of {} seeds. Used is \
-         the share of what the server could serve, settled the share of throttled calls in the second half. \
-         In `d-…` the first two are those of the overload, in `i-…` those of the busy times. [Random \
-         worlds](worlds.md) rank the laws.\n\n\
-         A test compares this table. `{WRITE}` writes it.\n\n\
-         | scenario | law | used | throttled | settled | Jain | wait p99 |\n\
-         |---|---|---:|---:|---:|---:|---:|\n{}",
-        SEEDS.len(),
-        rows.concat()
-    )
+    let seeds = SEEDS.len().to_string();
+    let head = include_str!("control.txt").replace("{seeds}", &seeds).replace("{write}", WRITE);
+    head + &rows.concat()
 }
 
 fn row((name, stretch): &(&str, &str), law: &str) -> String {
