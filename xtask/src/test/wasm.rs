@@ -23,7 +23,9 @@ const LANES: usize = 3;
 
 pub fn run(tally: &mut Tally) {
     if is_installed(tally) {
-        tally.verdict("browsers and Redis", || setup::need(&["chromium", "firefox", "webkit", "redis"]));
+        tally.verdict("browsers and Redis", || {
+            setup::need(&["chromium", "firefox", "webkit", "redis"])
+        });
         tally.verdict("the programs", programs::build);
         tally.verdict("a worker in Rust", worker);
         let files = tally.verdict("the tests", || node_tests(&folder(), &LONGEST));
