@@ -56,8 +56,11 @@ pub fn tell(test: &mut Command) {
     test.env("TIDEGATE_LOCAL_MEMBER", path(MEMBER));
     test.env("TIDEGATE_REDIS", installed("redis-server").unwrap_or_default());
     // Unless the user names other browsers.
-    for (name, program) in [("CHROMIUM", "chromium"), ("FIREFOX", "firefox-esr")] {
-        if let (None, Some(path)) = (env::var_os(name), installed(program)) {
+    for (name, program) in [
+        ("CHROMIUM", installed("chromium")),
+        ("FIREFOX", installed("firefox-esr").or_else(|| installed("firefox"))),
+    ] {
+        if let (None, Some(path)) = (env::var_os(name), program) {
             test.env(name, path);
         }
     }

@@ -45,7 +45,7 @@ impl Step {
             "pip" => |_| pip::is_there(),
             _ => on_path,
         };
-        self.holds.iter().all(|name| is_there(name))
+        self.holds.iter().all(|names| names.split('/').any(is_there))
     }
 
     /// The command that installs it, for messages.
