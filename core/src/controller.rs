@@ -20,7 +20,7 @@ use usual::{Usual, is_unstated};
 
 use crate::costs::Costs;
 use crate::gate::{Cooldown, Entry, Gate, RetryBudget};
-use crate::law::{AnyLaw, Law};
+use crate::law::{AnyLaw, Law, Pace};
 use crate::linked::Linked;
 use crate::outcome::Outcome;
 use crate::permit::{Part, Permit};
@@ -244,7 +244,7 @@ where
             match limit.due(
                 law,
                 now,
-                self.usual.cost_of(index, (law, &limit.state), call),
+                self.usual.cost_of(index, (law, limit), call),
                 self.in_flight(),
                 call.attempt > 0,
             ) {
@@ -481,7 +481,7 @@ where
         let mut helps = true;
         let plain = Call::new();
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            let cost = self.usual.cost_of(index, (law, &limit.state), &plain);
+            let cost = self.usual.cost_of(index, (law, limit), &plain);
             match limit.due(law, Instant::ZERO, cost, self.in_flight(), false) {
                 Ok(at) => due = due.max(at),
                 Err(reason) => helps &= matches!(reason, Reason::OverLimit),
@@ -526,9 +526,9 @@ where
     pub fn is_failing(&self) -> bool {
         let mut failing = self.failing > 0;
         pairs(self.laws(), &self.limits, |_, law, limit| {
-            let [new, retry] = [false, true]
-                .map(|is_retry| law.check(&limit.state, Instant::ZERO, u16::MAX, is_retry));
-            failing |= new != retry;
+            let new = law.pace(&limit.state, Instant::ZERO, u16::MAX, false);
+            let retry = law.pace(&limit.state, Instant::ZERO, u16::MAX, true);
+            failing |= new.not_before != retry.not_before;
         });
         failing
     }
@@ -539,7 +539,7 @@ where
         let is_full = self.calls >= self.concurrency.get();
         let mut at = if is_full { Instant::MAX } else { Instant::ZERO };
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if self.usual.cost_of(index, (law, &limit.state), call) > 0 {
+            if self.usual.cost_of(index, (law, limit), call) > 0 {
                 at = at.max(self.law_has_room_at(law, &limit.state, now));
             }
         });
@@ -549,10 +549,10 @@ where
     /// The same for the concurrency limit of one law, which can grow.
     fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Instant {
         let (mut from, mut at) = (now, Instant::ZERO);
-        while let Some(most) = law.concurrency(state, from)
+        while let Pace { concurrency: Some(most), widens_at, .. } = law.pace(state, from, 0, false)
             && self.calls >= most.get()
         {
-            match law.widens_at(state, from) {
+            match widens_at {
                 Some(wider) if wider > from => (from, at) = (wider, wider),
                 _ => return Instant::MAX,
             }
@@ -666,7 +666,7 @@ where
     /// ```
     pub fn intervals(&self, now: Instant) -> impl Iterator<Item = Option<Span>> {
         let limits = self.limits.iter().zip(self.laws());
-        limits.map(move |(limit, law)| law.interval(&limit.state, now))
+        limits.map(move |(limit, law)| limit.interval(law, now))
     }
 
     /// The state of each limit's law.
@@ -686,7 +686,7 @@ where
         let (mut parts, mut costs) = ([Part::NONE; LIMITS], call.costs);
         let Policy { laws, rules } = self.policy.borrow();
         pairs_mut(laws, &mut self.limits, |index, law, limit| {
-            let cost = self.usual.cost_of(index, (law, &limit.state), call);
+            let cost = self.usual.cost_of(index, (law, limit), call);
             costs.set(index, cost);
             if let Some(part) = parts.get_mut(index) {
                 let unstated = is_unstated(index, call);
@@ -717,9 +717,9 @@ where
     fn note_concurrency_limited(&mut self, now: Instant, call: &Call<LIMITS, C>) {
         let open = self.concurrency_limit(now, call);
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |index, law, limit| {
-            let concurrency = law
-                .concurrency(&limit.state, now)
-                .filter(|_| self.usual.cost_of(index, (law, &limit.state), call) > 0);
+            let concurrency = limit
+                .concurrency(law, now)
+                .filter(|_| self.usual.cost_of(index, (law, limit), call) > 0);
             limit.rate_limited |= concurrency.is_some_and(|concurrency| concurrency <= open);
         });
     }
@@ -729,8 +729,8 @@ where
     fn concurrency_limit(&self, now: Instant, call: &Call<LIMITS, C>) -> NonZeroU16 {
         let mut least = self.concurrency;
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if self.usual.cost_of(index, (law, &limit.state), call) > 0
-                && let Some(most) = law.concurrency(&limit.state, now)
+            if self.usual.cost_of(index, (law, limit), call) > 0
+                && let Some(most) = limit.concurrency(law, now)
             {
                 least = least.min(most);
             }

@@ -25,8 +25,6 @@ mod desk;
 mod draft;
 #[cfg(feature = "lite")]
 mod gate;
-#[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
-mod law;
 #[cfg(feature = "full")]
 mod layers;
 #[cfg(feature = "shared")]
@@ -52,7 +50,7 @@ const LIMITS: usize = if cfg!(feature = "gate") { 2 } else { 1 };
 #[cfg(any(feature = "full", feature = "shared"))]
 type Law = tidegate::law::AnyLaw;
 #[cfg(all(feature = "lite", not(any(feature = "full", feature = "shared"))))]
-type Law = law::FewLaws;
+type Law = tidegate::law::FewLaws;
 
 /// What a call costs. Without `gate`, each costs one.
 #[cfg(feature = "gate")]

@@ -209,12 +209,10 @@ where
             }
             // Too many calls in flight are no evidence about the rate.
             let outcome = match reply.outcome {
-                Outcome::Throttled if hint.concurrency => {
-                    match law.concurrency(&limit.state, now) {
-                        Some(_) => Outcome::Busy,
-                        None => return,
-                    }
-                }
+                Outcome::Throttled if hint.concurrency => match limit.concurrency(law, now) {
+                    Some(_) => Outcome::Busy,
+                    None => return,
+                },
                 outcome => outcome,
             };
             let sample = Sample {

@@ -34,7 +34,7 @@ where
     /// Gives up the burst except for `left` calls. A debt stays.
     pub(crate) fn forfeit(&mut self, now: Instant, left: u32) {
         pairs_mut(&self.policy.borrow().laws, &mut self.limits, |_, law, limit| {
-            if let Some(quota) = law.quota(&limit.state) {
+            if let Some(quota) = limit.quota(law) {
                 limit.pacing.leave_at_most(now, left, quota);
             }
         });

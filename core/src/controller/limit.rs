@@ -1,13 +1,16 @@
 //! A limit of a controller.
 
+use core::num::NonZeroU16;
+
 use crate::gate::{Pacing, lately};
 use crate::hint::Hint;
 use crate::law::Law;
 use crate::permit::Part;
 use crate::queue::Ahead;
+use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::Reason;
 
 /// The state of one limit: its law and its pacing.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,17 +51,38 @@ impl<S: Copy> Limit<S> {
         now: Instant,
     ) {
         let began = self.epoch.wrapping_add(1);
-        let from = before.quota(&self.state);
+        let from = self.quota(before);
         self.state = law.start(now);
-        self.pacing.follow(now, from, law.quota(&self.state));
+        self.pacing.follow(now, from, self.quota(law));
         (self.rate_limited, self.idle) = (false, true);
         (self.epoch, self.began) = (began, began);
+    }
+
+    /// The law's rate.
+    #[cfg_attr(target_arch = "wasm32", inline(never))] // any law: a copy for each use is large
+    pub(super) fn quota(&self, law: &impl Law<State = S>) -> Option<Quota> {
+        law.pace(&self.state, Instant::ZERO, 0, false).quota
+    }
+
+    /// How many calls the law admits in flight.
+    #[cfg_attr(target_arch = "wasm32", inline(never))] // as above
+    pub(super) fn concurrency(
+        &self,
+        law: &impl Law<State = S>,
+        now: Instant,
+    ) -> Option<NonZeroU16> {
+        law.pace(&self.state, now, 0, false).concurrency
+    }
+
+    /// The interval before jitter; `None` if there is none.
+    pub(super) fn interval(&self, law: &impl Law<State = S>, now: Instant) -> Option<Span> {
+        law.interval(&self.state, now, None).max(self.quota(law).map(Quota::interval))
     }
 
     /// Whether the policy or the server limits what a call cost, so that the cost can be learned.
     pub(super) fn is_set(&self, law: &impl Law<State = S>, now: Instant, hint: &Hint) -> bool {
         let is_told = hint.limit.is_some() || hint.remaining.is_some();
-        is_told || law.interval(&self.state, now).is_some()
+        is_told || self.interval(law, now).is_some()
     }
 
     /// Corrects what a call was charged to what it used.
@@ -70,8 +94,8 @@ impl<S: Copy> Limit<S> {
         used: u32,
     ) {
         if self.has_charged(part) {
-            self.pacing.correct(lately(now), charged, used, law.quota(&self.state));
-            law.corrected(&mut self.state, now, charged, used);
+            self.pacing.correct(lately(now), charged, used, self.quota(law));
+            law.corrected(&mut self.state, now, charged, Some(used));
         }
     }
 
@@ -88,12 +112,15 @@ impl<S: Copy> Limit<S> {
         if cost == 0 {
             return Ok(Instant::ZERO);
         }
-        let pacing = self.pacing.due(cost, law.quota(&self.state));
-        match (law.check(&self.state, now, in_flight, is_retry), pacing) {
-            (Verdict::Reject(one), Err(two)) => Err(one.max(two)),
-            (Verdict::Reject(reason), _) | (_, Err(reason)) => Err(reason),
-            (Verdict::Wait(at), Ok(due)) => Ok(at.max(due)),
-            (Verdict::Admit | Verdict::Full, due) => due,
+        let pace = law.pace(&self.state, now, in_flight, is_retry);
+        let pacing = self.pacing.due(cost, pace.quota);
+        match (pace.rejection, pacing) {
+            (Some(one), Err(two)) => Err(one.max(two)),
+            (Some(reason), Ok(_)) => Err(reason),
+            (None, Ok(due)) if due >= pace.not_before => Ok(due),
+            (None, _) if pace.not_before == Instant::MAX => Err(Reason::Never),
+            (None, Ok(_)) => Ok(pace.not_before),
+            (None, Err(reason)) => Err(reason),
         }
     }
 
@@ -114,8 +141,8 @@ impl<S: Copy> Limit<S> {
     ) {
         self.rate_limited |= part.rate_limited;
         let paid = if newest { Span::ZERO } else { now - sent };
-        self.pacing.refund(lately(now), cost, paid, law.quota(&self.state));
-        law.refunded(&mut self.state, now, cost);
+        self.pacing.refund(lately(now), cost, paid, self.quota(law));
+        law.corrected(&mut self.state, now, cost, None);
     }
 
     /// The earliest instant at which a call of this cost may be sent after others, as far as is
@@ -134,20 +161,17 @@ impl<S: Copy> Limit<S> {
         if cost == 0 || ahead.calls == 0 {
             return due;
         }
-        let apart = law.interval_after(&self.state, now, ahead.mean_cost()).unwrap_or_default();
+        let apart = law.interval(&self.state, now, Some(ahead.mean_cost())).unwrap_or_default();
         let spaced = |at: Instant| at + apart * ahead.calls.into();
-        let Some(quota) = law.quota(&self.state) else {
+        let Some(quota) = self.quota(law) else {
             return if due > now { spaced(due) } else { due };
         };
         let waited = self.rate_limited;
         let due = due.max(self.pacing.due_behind(now, waited, ahead.cost, cost, quota));
-        match law.check(&self.state, now, in_flight, is_retry) {
-            // The law keeps calls further apart than the pacing does.
-            Verdict::Wait(at) if law.interval(&self.state, now) > Some(quota.interval()) => {
-                due.max(spaced(at))
-            }
-            _ => due,
-        }
+        let own = law.pace(&self.state, now, in_flight, is_retry).not_before;
+        // Whether the law keeps calls further apart than the pacing does.
+        let is_later = own > now && law.interval(&self.state, now, None) > Some(quota.interval());
+        if is_later { due.max(spaced(own)) } else { due }
     }
 
     /// Charges an admitted call.
@@ -164,9 +188,9 @@ impl<S: Copy> Limit<S> {
         }
         self.idle = false;
         let waited = core::mem::take(&mut self.rate_limited);
-        if let Some(quota) = law.quota(&self.state) {
+        if let Some(quota) = self.quota(law) {
             self.pacing.charge_late(now, waited, cost, quota);
         }
-        law.released(&mut self.state, now, cost, attempt, rng);
+        law.sent(&mut self.state, now, cost, attempt, rng);
     }
 }

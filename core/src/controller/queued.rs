@@ -31,8 +31,8 @@ impl<L: Law, const LIMITS: usize, P: Borrow<Policy<L, LIMITS>>, C: Costs<LIMITS>
     fn due_behind(&self, now: Instant, call: &Call<LIMITS, C>, ahead: &[Ahead; LIMITS]) -> Instant {
         let mut due = now.max(self.cooldown.until()).max(call.not_before);
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            let before = self.usual.ahead(index, (law, &limit.state), ahead);
-            let cost = self.usual.cost_of(index, (law, &limit.state), call);
+            let before = self.usual.ahead(index, (law, limit), ahead);
+            let cost = self.usual.cost_of(index, (law, limit), call);
             due = due.max(limit.due_behind(
                 law,
                 now,

@@ -72,7 +72,7 @@ where
 
     fn cost_of(&self, index: usize, call: &Call<LIMITS, C>) -> u32 {
         let kept = self.limits.get(index).zip(self.laws().get(index));
-        kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, &limit.state), call))
+        kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, limit), call))
     }
 
     /// The next attempt, which the server will not serve before `served_from`.

@@ -1,5 +1,6 @@
 //! The cost of calls whose caller does not state it.
 
+use super::limit::Limit;
 use crate::costs::Costs;
 use crate::law::Law;
 use crate::mean_cost::MeanCost;
@@ -22,16 +23,16 @@ impl<const LIMITS: usize> Usual<LIMITS> {
     pub(super) fn cost_of<L: Law, C: Costs<LIMITS>>(
         &self,
         index: usize,
-        (law, state): (&L, &L::State),
+        (law, limit): (&L, &Limit<L::State>),
         call: &Call<LIMITS, C>,
     ) -> u32 {
         let stated = call.costs.of(index);
-        if is_unstated(index, call) { stated.max(self.of(index, law, state)) } else { stated }
+        if is_unstated(index, call) { stated.max(self.of(index, law, limit)) } else { stated }
     }
 
     /// The mean, as far as it fits into a burst; zero if it is not known.
-    fn of<L: Law>(&self, index: usize, law: &L, state: &L::State) -> u32 {
-        let most = law.quota(state).map_or(u32::MAX, Quota::burst);
+    fn of<L: Law>(&self, index: usize, law: &L, limit: &Limit<L::State>) -> u32 {
+        let most = limit.quota(law).map_or(u32::MAX, Quota::burst);
         self.0.get(index).map_or(0, |mean| mean.whole()).min(most)
     }
 
@@ -50,14 +51,14 @@ impl<const LIMITS: usize> Usual<LIMITS> {
     pub(super) fn ahead<L: Law>(
         &self,
         index: usize,
-        (law, state): (&L, &L::State),
+        (law, limit): (&L, &Limit<L::State>),
         ahead: &[Ahead; LIMITS],
     ) -> Ahead {
         let mut ahead = ahead.get(index).copied().unwrap_or_default();
         if index == 0 {
             return ahead;
         }
-        let usual = self.of(index, law, state);
+        let usual = self.of(index, law, limit);
         if usual > 0 {
             let unstated = core::mem::take(&mut ahead.unstated);
             // Until the mean is known, each of them costs 0 or 1.
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn calls_ahead_count_at_the_mean_unless_they_state_their_cost() {
         let usual = Usual([MeanCost::UNKNOWN, MeanCost(50 << 4)]);
-        let (law, state) = (Fixed::UNLIMITED, Fixed::UNLIMITED.start(Instant::ZERO));
+        let (law, limit) = (Fixed::UNLIMITED, Limit::new(&Fixed::UNLIMITED, Instant::ZERO));
         for (calls, cost, unstated, expected) in [
             (0, 0, 3, (3, 150)), // a cost of 0
             (3, 3, 3, (3, 150)), // a cost of 1
@@ -98,8 +99,8 @@ mod tests {
         ] {
             let stated = Ahead { calls, cost, unstated };
             let ahead = [Ahead { calls: 3, cost: 3, unstated }, stated];
-            assert_eq!(usual.ahead(0, (&law, &state), &ahead), ahead[0]);
-            let second = usual.ahead(1, (&law, &state), &ahead);
+            assert_eq!(usual.ahead(0, (&law, &limit), &ahead), ahead[0]);
+            let second = usual.ahead(1, (&law, &limit), &ahead);
             assert_eq!((second.calls, second.cost), expected, "{stated:?}");
         }
     }

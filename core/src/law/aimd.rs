@@ -6,7 +6,7 @@ use super::record::record;
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::{Pacing, lately};
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
 use crate::rate::{Quota, law_interval};
 use crate::rng::Rng;
@@ -27,7 +27,7 @@ use crate::time::{Instant, Span};
 ///     let mut sample = Sample::new(now, now, outcome);
 ///     sample.rate_limited = rate_limited;
 ///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
-///     law.interval(&state, now).unwrap().as_millis()
+///     law.pace(&state, now, 0, false).quota.unwrap().interval().as_millis()
 /// };
 /// assert_eq!(after(Outcome::Ok, false), 100); // it did not have to wait: the rate was no limit
 /// assert_eq!(after(Outcome::Ok, true), 90);
@@ -167,7 +167,7 @@ pub struct Aimd {
 ///
 /// let gate: Controller<Aimd> = Controller::new(Policy::new(Aimd::DEFAULT), 7, Instant::ZERO);
 /// let state: AimdState = *gate.states().next().unwrap();
-/// let quota = Aimd::DEFAULT.quota(&state).unwrap();
+/// let quota = Aimd::DEFAULT.pace(&state, Instant::ZERO, 0, false).quota.unwrap();
 /// assert_eq!(quota.interval(), Span::from_millis(100)); // ten calls a second
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -258,8 +258,9 @@ impl Law for Aimd {
         AimdState { rate, interval, successes: 0, cuts: 0, calm: 0 }
     }
 
-    fn quota(&self, state: &AimdState) -> Option<Quota> {
-        Some(Quota::of(state.interval, self.burst))
+    #[inline(always)]
+    fn pace(&self, state: &AimdState, _: Instant, _: u16, _: bool) -> Pace {
+        Pace { quota: Some(Quota::of(state.interval, self.burst)), ..Pace::UNLIMITED }
     }
 
     fn observe(

@@ -6,9 +6,8 @@ use super::record::record;
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
-use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::Instant;
@@ -27,7 +26,7 @@ use crate::time::Instant;
 /// let failed = Sample::new(now, now, Outcome::Failed);
 /// let limits = [(); 5].map(|()| {
 ///     law.observe(&mut state, &mut pacing, &failed, &mut rng);
-///     law.concurrency(&state, Instant::ZERO).unwrap().get()
+///     law.pace(&state, now, 0, false).concurrency.unwrap().get()
 /// });
 /// assert_eq!(limits, [4, 2, 1, 1, 1]); // rounded down, but never shut
 /// ```
@@ -92,7 +91,7 @@ pub struct AimdConcurrency {
 /// // Four successes open the concurrency limit from four to five, and it takes five more to open it to six.
 /// let opened = moves.iter().enumerate().filter(|(_, moved)| **moved == Move::Faster);
 /// assert!(opened.map(|(i, _)| i + 1).eq([4, 9]));
-/// assert_eq!(law.concurrency(&state, Instant::ZERO).unwrap().get(), 6);
+/// assert_eq!(law.pace(&state, Instant::ZERO, 0, false).concurrency.unwrap().get(), 6);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -133,12 +132,9 @@ impl Law for AimdConcurrency {
         AimdConcurrencyState { concurrency: self.config.start, successes: 0 }
     }
 
-    fn quota(&self, _: &AimdConcurrencyState) -> Option<Quota> {
-        None
-    }
-
-    fn concurrency(&self, state: &AimdConcurrencyState, _: Instant) -> Option<NonZeroU16> {
-        Some(state.concurrency)
+    #[inline(always)]
+    fn pace(&self, state: &AimdConcurrencyState, _: Instant, _: u16, _: bool) -> Pace {
+        Pace { concurrency: Some(state.concurrency), ..Pace::UNLIMITED }
     }
 
     fn observe(

@@ -1,152 +1,88 @@
 //! A law chosen at run time.
 
-/// Defines [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) from
-/// the rows.
-macro_rules! registry {
-    ($($tag:literal $law:ident { $($name:literal => $of:expr, $rules:ident, $about:literal;)+ })+) => {
-        /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
-        /// names it as the type parameter instead, and links no other law.
-        ///
-        /// ```
-        /// use tidegate::law::{Aimd, AnyLaw};
-        /// use tidegate::{Controller, Instant, Policy};
-        ///
-        /// let chosen = AnyLaw::from(Aimd::DEFAULT);
-        /// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
-        /// # let _ = gate;
-        /// ```
+/// Defines a law that is one of several, and its state. Each has its tag in snapshots.
+macro_rules! choice {
+    (
+        $(#[$of_law:meta])* $Any:ident,
+        $(#[$of_state:meta])* $State:ident: $($tag:literal $law:ident)+
+    ) => {
+        $(#[$of_law])*
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-        #[non_exhaustive]
-        pub enum AnyLaw {
-            $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)*
+        pub enum $Any {
+            $(#[doc = concat!("[`", stringify!($law), "`].")] $law($law),)+
         }
 
-        /// The state of an [`AnyLaw`].
-        ///
-        /// ```
-        /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law};
-        /// use tidegate::{Controller, Instant, Policy};
-        ///
-        /// let law = AnyLaw::from(AimdConcurrency::DEFAULT);
-        /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
-        /// let state = gate.states().next().unwrap();
-        /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
-        /// assert_eq!(law.concurrency(state, Instant::ZERO).unwrap().get(), 4);
-        /// // To another law it is no state, and nothing that stops a call either.
-        /// let other = AnyLaw::from(Aimd::DEFAULT);
-        /// assert_eq!((other.quota(state), other.concurrency(state, Instant::ZERO)), (None, None));
-        /// ```
+        $(#[$of_state])*
         #[derive(Clone, Copy, Debug, Eq, PartialEq)]
         #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-        #[non_exhaustive]
-        pub enum AnyState {
-            $(#[doc = concat!("Of [`AnyLaw::", stringify!($law), "`].")] $law(<$law as Law>::State),)*
+        pub enum $State {
+            $(#[doc = concat!("Of [`", stringify!($Any), "::", stringify!($law), "`].")] $law(<$law as Law>::State),)+
         }
 
-        $(impl From<$law> for AnyLaw {
+        $(impl From<$law> for $Any {
             fn from(law: $law) -> Self {
                 Self::$law(law)
             }
-        })*
+        })+
 
         /// A state of another law, which no controller ever has, counts as no state: the law sets
         /// no rate until its next sample, and then starts from scratch.
-        impl Law for AnyLaw {
-            type State = AnyState;
+        impl Law for $Any {
+            type State = $State;
 
-            fn start(&self, now: Instant) -> AnyState {
+            #[inline(never)] // a copy for each limit is large
+            fn start(&self, now: Instant) -> $State {
                 match self {
-                    $(Self::$law(law) => AnyState::$law(law.start(now)),)*
+                    $(Self::$law(law) => $State::$law(law.start(now)),)+
                 }
             }
 
-            fn quota(&self, state: &AnyState) -> Option<Quota> {
+            #[inline(always)]
+            fn pace(&self, state: &$State, now: Instant, in_flight: u16, is_retry: bool) -> Pace {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.quota(state),)*
+                    $((Self::$law(law), $State::$law(state)) => law.pace(state, now, in_flight, is_retry),)+
+                    _ => Pace::UNLIMITED,
+                }
+            }
+
+            fn interval(&self, state: &$State, now: Instant, cost: Option<u32>) -> Option<Span> {
+                match (self, state) {
+                    $((Self::$law(law), $State::$law(state)) => law.interval(state, now, cost),)+
                     _ => None,
                 }
             }
 
-            fn interval(&self, state: &AnyState, now: Instant) -> Option<Span> {
+            fn sent(&self, state: &mut $State, now: Instant, cost: u32, attempt: u16, rng: &mut Rng) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.interval(state, now),)*
-                    _ => None,
-                }
-            }
-
-            fn interval_after(&self, state: &AnyState, now: Instant, cost: u32) -> Option<Span> {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.interval_after(state, now, cost),)*
-                    _ => None,
-                }
-            }
-
-            fn check(&self, state: &AnyState, now: Instant, in_flight: u16, is_retry: bool) -> Verdict {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.check(state, now, in_flight, is_retry),)*
-                    _ => Verdict::Admit,
-                }
-            }
-
-            fn concurrency(&self, state: &AnyState, now: Instant) -> Option<NonZeroU16> {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.concurrency(state, now),)*
-                    _ => None,
-                }
-            }
-
-            fn widens_at(&self, state: &AnyState, now: Instant) -> Option<Instant> {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.widens_at(state, now),)*
-                    _ => None,
-                }
-            }
-
-            fn shorten(&self, state: &mut AnyState, latest: Instant) {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.shorten(state, latest),)*
+                    $((Self::$law(law), $State::$law(state)) => law.sent(state, now, cost, attempt, rng),)+
                     _ => {}
                 }
             }
 
-            fn released(
-                &self,
-                state: &mut AnyState,
-                now: Instant,
-                cost: u32,
-                attempt: u16,
-                rng: &mut Rng,
-            ) {
+            fn corrected(&self, state: &mut $State, now: Instant, charged: u32, used: Option<u32>) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.released(state, now, cost, attempt, rng),)*
+                    $((Self::$law(law), $State::$law(state)) => law.corrected(state, now, charged, used),)+
                     _ => {}
                 }
             }
 
-            fn corrected(&self, state: &mut AnyState, now: Instant, charged: u32, used: u32) {
+            fn shorten(&self, state: &mut $State, latest: Instant) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.corrected(state, now, charged, used),)*
-                    _ => {}
-                }
-            }
-
-            fn refunded(&self, state: &mut AnyState, now: Instant, cost: u32) {
-                match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.refunded(state, now, cost),)*
+                    $((Self::$law(law), $State::$law(state)) => law.shorten(state, latest),)+
                     _ => {}
                 }
             }
 
             fn observe(
                 &self,
-                state: &mut AnyState,
+                state: &mut $State,
                 pacing: &mut Pacing,
                 sample: &Sample<'_>,
                 rng: &mut Rng,
             ) -> Move {
                 match (self, &mut *state) {
-                    $((Self::$law(law), AnyState::$law(state)) => law.observe(state, pacing, sample, rng),)*
+                    $((Self::$law(law), $State::$law(state)) => law.observe(state, pacing, sample, rng),)+
                     _ => {
                         *state = self.start(sample.now);
                         Move::Kept
@@ -155,24 +91,64 @@ macro_rules! registry {
             }
         }
 
-        impl Record for AnyLaw {
-            const BYTES: usize = 1 + longest([$(<$law as Record>::BYTES),*]);
+        impl Record for $Any {
+            const BYTES: usize = 1 + longest([$(<$law as Record>::BYTES),+]);
 
-            fn write(&self, state: &AnyState, out: &mut Writer<'_>) {
+            fn write(&self, state: &$State, out: &mut Writer<'_>) {
                 match (self, state) {
-                    $((Self::$law(law), AnyState::$law(state)) => {
+                    $((Self::$law(law), $State::$law(state)) => {
                         out.variant(Self::BYTES, $tag, |out| law.write(state, out));
-                    })*
+                    })+
                     _ => {}
                 }
             }
 
-            fn read(&self, input: &mut Reader<'_>) -> Option<AnyState> {
+            fn read(&self, input: &mut Reader<'_>) -> Option<$State> {
                 input.variant(Self::BYTES, |tag, input| match (self, tag) {
-                    $((Self::$law(law), $tag) => law.read(input).map(AnyState::$law),)*
+                    $((Self::$law(law), $tag) => law.read(input).map($State::$law),)+
                     _ => None,
                 })
             }
+        }
+    };
+}
+pub(super) use choice;
+
+/// Defines [`AnyLaw`](super::AnyLaw), its state, and [`Policy::named`](crate::Policy::named) from
+/// the rows.
+macro_rules! registry {
+    ($($tag:literal $law:ident { $($name:literal => $of:expr, $rules:ident, $about:literal;)+ })+) => {
+        any::choice! {
+            /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
+            /// names it as the type parameter instead, and links no other law.
+            ///
+            /// ```
+            /// use tidegate::law::{Aimd, AnyLaw};
+            /// use tidegate::{Controller, Instant, Policy};
+            ///
+            /// let chosen = AnyLaw::from(Aimd::DEFAULT);
+            /// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
+            /// # let _ = gate;
+            /// ```
+            #[non_exhaustive]
+            AnyLaw,
+            /// The state of an [`AnyLaw`].
+            ///
+            /// ```
+            /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law, Pace};
+            /// use tidegate::{Controller, Instant, Policy};
+            ///
+            /// let law = AnyLaw::from(AimdConcurrency::DEFAULT);
+            /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
+            /// let state = gate.states().next().unwrap();
+            /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
+            /// assert_eq!(law.pace(state, Instant::ZERO, 0, false).concurrency.unwrap().get(), 4);
+            /// // To another law it is no state, and nothing that stops a call either.
+            /// let other = AnyLaw::from(Aimd::DEFAULT);
+            /// assert_eq!(other.pace(state, Instant::ZERO, 0, false), Pace::UNLIMITED);
+            /// ```
+            #[non_exhaustive]
+            AnyState: $($tag $law)+
         }
 
         /// [`Policy::named`], for parsers of command lines and configuration files.

@@ -2,7 +2,7 @@
 
 use super::Record;
 use crate::gate::Pacing;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::{Reader, Writer};
@@ -47,8 +47,9 @@ impl Law for Fixed {
 
     fn start(&self, _: Instant) {}
 
-    fn quota(&self, (): &()) -> Option<Quota> {
-        self.quota
+    #[inline(always)]
+    fn pace(&self, (): &(), _: Instant, _: u16, _: bool) -> Pace {
+        Pace { quota: self.quota, ..Pace::UNLIMITED }
     }
 
     fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {

@@ -30,7 +30,8 @@ pub use record::Record;
 pub use vegas::{Vegas, VegasState};
 
 // One row per law: its tag in snapshots, which never changes (4 is not used again), and its type. Then one row per name:
-// the law, the settings of its policy, and a one-line description. The first four names are those of the small npm module.
+// the law, the settings of its policy, and a one-line description. The first four names are those of the small npm
+// module, whose laws are `FewLaws`.
 any::registry! {
     0 Adaptive {
         "adaptive" => Adaptive::DEFAULT, ADAPTIVE,
@@ -74,6 +75,22 @@ any::registry! {
     }
 }
 
+any::choice! {
+    /// The law for an unknown limit or that for a known one, chosen at run time. Unlike [`AnyLaw`], it links no other.
+    ///
+    /// ```
+    /// use tidegate::law::{FewLaws, Fixed};
+    /// use tidegate::{Controller, Instant, Policy};
+    ///
+    /// let policy = Policy::new(FewLaws::from(Fixed::TEN_A_SECOND));
+    /// let gate: Controller<FewLaws> = Controller::new(policy, 1, Instant::ZERO);
+    /// # let _ = gate;
+    /// ```
+    FewLaws,
+    /// The state of [`FewLaws`].
+    FewState: 0 Adaptive 5 Fixed
+}
+
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
@@ -86,7 +103,7 @@ use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::{Reader, Writer};
 use crate::time::{Instant, Span};
-use crate::verdict::Verdict;
+use crate::verdict::Reason;
 use record::longest;
 
 /// A control law: a constant configuration that updates a small state.
@@ -100,7 +117,7 @@ use record::longest;
 /// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
 /// let throttled = Sample::new(now, now, Outcome::Throttled);
 /// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut rng), Move::Slower);
-/// let interval = law.quota(&state).unwrap().interval();
+/// let interval = law.pace(&state, now, 0, false).quota.unwrap().interval();
 /// assert_eq!(interval.as_millis(), 200); // five a second
 /// ```
 pub trait Law {
@@ -110,52 +127,25 @@ pub trait Law {
     /// The initial state.
     fn start(&self, now: Instant) -> Self::State;
 
-    /// The current rate; `None` if the law sets no rate.
-    fn quota(&self, state: &Self::State) -> Option<Quota>;
+    /// What limits a call at `now`, while so many others are in flight. The controller reads a few fields at a time:
+    /// inline this, and the others cost nothing.
+    fn pace(&self, state: &Self::State, now: Instant, in_flight: u16, is_retry: bool) -> Pace;
 
-    /// Whether the law delays a call for a reason other than its quota. It is checked together with
-    /// the pacing and must meet the same contracts. Use [`concurrency`](Self::concurrency) to limit
-    /// calls in flight: `Full` is ignored here.
-    fn check(&self, _: &Self::State, _: Instant, _in_flight: u16, _is_retry: bool) -> Verdict {
-        Verdict::Admit
-    }
-
-    /// How many calls may be in flight at `now`; `None` if the law sets no limit.
-    fn concurrency(&self, _: &Self::State, _now: Instant) -> Option<NonZeroU16> {
+    /// The interval before jitter that the law keeps in addition to its quota, after a call of this cost; `None` is the
+    /// usual cost.
+    fn interval(&self, _: &Self::State, _now: Instant, _cost: Option<u32>) -> Option<Span> {
         None
-    }
-
-    /// When [`concurrency`](Self::concurrency) may next be higher than at `now` if no call settles
-    /// until then. `None` if it does not grow with time.
-    fn widens_at(&self, _: &Self::State, _now: Instant) -> Option<Instant> {
-        None
-    }
-
-    /// The current interval before jitter, for display; `None` if there is none.
-    fn interval(&self, state: &Self::State, _: Instant) -> Option<Span> {
-        self.quota(state).map(Quota::interval)
-    }
-
-    /// The longest cooldown became shorter: no call waits for the law beyond `latest`.
-    fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
-
-    /// The interval after a call of this cost, without a quota. All calls have the same, unless the law counts costs.
-    fn interval_after(&self, state: &Self::State, now: Instant, _cost: u32) -> Option<Span> {
-        self.interval(state, now)
     }
 
     /// A call of this cost (not zero) was admitted, and the pacing was charged. `attempt` is 0 for its first attempt.
-    fn released(&self, _: &mut Self::State, _now: Instant, _cost: u32, _attempt: u16, _: &mut Rng) {
-    }
+    fn sent(&self, _: &mut Self::State, _now: Instant, _cost: u32, _attempt: u16, _: &mut Rng) {}
 
-    /// A call completed with a cost of `used` instead of the `charged` one. The pacing has been
-    /// corrected. A law that schedules calls itself corrects its schedule.
-    fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: u32) {}
+    /// A call cost `used` instead of what was `charged`; `None` if it was not sent. The pacing has been corrected. A law
+    /// that schedules calls itself corrects its schedule.
+    fn corrected(&self, _: &mut Self::State, _now: Instant, _charged: u32, _used: Option<u32>) {}
 
-    /// A call was not sent. The pacing has been refunded.
-    fn refunded(&self, state: &mut Self::State, now: Instant, cost: u32) {
-        self.corrected(state, now, cost, 0);
-    }
+    /// The longest cooldown became shorter: no call waits for the law beyond `latest`.
+    fn shorten(&self, _: &mut Self::State, _latest: Instant) {}
 
     /// A call completed. A law that changes its quota lets the pacing [follow](Pacing::follow). The law
     /// does not see calls that were abandoned, found a quota exhausted, or cost nothing of this limit.
@@ -166,6 +156,45 @@ pub trait Law {
         sample: &Sample<'_>,
         rng: &mut Rng,
     ) -> Move;
+}
+
+/// What limits a call at one instant, according to a law.
+///
+/// ```
+/// use core::num::NonZeroU16;
+/// use tidegate::law::{Adaptive, Law, Pace};
+/// use tidegate::Instant;
+///
+/// let (law, now) = (Adaptive::DEFAULT, Instant::ZERO);
+/// // Slow start: ten calls in flight at first, and more a moment later.
+/// let Pace { quota, concurrency, widens_at, .. } = law.pace(&law.start(now), now, 0, false);
+/// assert_eq!((quota, concurrency), (None, NonZeroU16::new(10)));
+/// assert!(widens_at > Some(now));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Pace {
+    /// The rate, which the pacing keeps; `None` if the law sets none.
+    pub quota: Option<Quota>,
+    /// The earliest time of the call: zero for at once, [`Instant::MAX`] for never.
+    pub not_before: Instant,
+    /// Why the law rejects the call.
+    pub rejection: Option<Reason>,
+    /// How many calls may be in flight; `None` if the law sets no limit.
+    pub concurrency: Option<NonZeroU16>,
+    /// When that number may next be higher if no call settles until then. `None` if it does not grow with time.
+    pub widens_at: Option<Instant>,
+}
+
+impl Pace {
+    /// Nothing limits calls.
+    pub const UNLIMITED: Self = Self {
+        quota: None,
+        not_before: Instant::ZERO,
+        rejection: None,
+        concurrency: None,
+        widens_at: None,
+    };
 }
 
 /// A completed call as a law sees it.

@@ -4,9 +4,8 @@ use core::num::NonZeroU16;
 
 use super::record::record;
 use crate::gate::Pacing;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
-use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::Instant;
@@ -88,7 +87,7 @@ pub struct Vegas;
 /// use tidegate::Instant;
 ///
 /// // Open: it has no concurrency limit before it has seen a queue.
-/// assert_eq!(Vegas.concurrency(&Vegas.start(Instant::ZERO), Instant::ZERO), None);
+/// assert_eq!(Vegas.pace(&Vegas.start(Instant::ZERO), Instant::ZERO, 0, false).concurrency, None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -268,12 +267,10 @@ impl Law for Vegas {
         VegasState { round, base, concurrency: 0, open: true, throttled: false }
     }
 
-    fn quota(&self, _: &VegasState) -> Option<Quota> {
-        None
-    }
-
-    fn concurrency(&self, state: &VegasState, _: Instant) -> Option<NonZeroU16> {
-        if state.open { None } else { NonZeroU16::new(state.concurrency) }
+    #[inline(always)]
+    fn pace(&self, state: &VegasState, _: Instant, _: u16, _: bool) -> Pace {
+        let concurrency = if state.open { None } else { NonZeroU16::new(state.concurrency) };
+        Pace { concurrency, ..Pace::UNLIMITED }
     }
 
     fn observe(
@@ -329,7 +326,7 @@ mod tests {
         }
 
         fn concurrency(&self) -> Option<u16> {
-            Vegas.concurrency(&self.state, Instant::ZERO).map(NonZeroU16::get)
+            Vegas.pace(&self.state, Instant::ZERO, 0, false).concurrency.map(NonZeroU16::get)
         }
 
         fn come_back(&mut self, micros: u64, outcome: Outcome, rate_limited: bool) -> Move {

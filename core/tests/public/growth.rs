@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Pacing;
 use tidegate::law::{
-    Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Move, Sample, Tchannel,
-    TchannelConfig,
+    Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Move, Pace, Sample,
+    Tchannel, TchannelConfig,
 };
 use tidegate::{
     Call, Controller, Decision, Instant, Outcome, Policy, Quota, Reason, Rng, Span, Verdict,
@@ -40,7 +40,7 @@ fn of_two_limits_only_the_one_that_caused_waits_grows() {
         now = admit(&mut gate, now, &Call::new(), Outcome::Ok);
     }
     assert_eq!(now, at(199 * SECOND));
-    let rate = |law: Aimd, state| law.quota(state).unwrap();
+    let rate = |law: Aimd, state| law.pace(state, at(0), 0, false).quota.unwrap();
     let fast = rate(Aimd::DEFAULT, gate.states().next().unwrap());
     assert_eq!(fast, rate(Aimd::DEFAULT, &Aimd::DEFAULT.start(at(0))));
 }
@@ -101,7 +101,11 @@ fn concurrency_grows_up_to_the_available_room() {
     }
     // One more than the policy's limit. Beyond that the law cannot notice whether it is the limit.
     assert_eq!(
-        AimdConcurrency::DEFAULT.concurrency(gate.states().next().unwrap(), at(0)).unwrap().get(),
+        AimdConcurrency::DEFAULT
+            .pace(gate.states().next().unwrap(), at(0), 0, false)
+            .concurrency
+            .unwrap()
+            .get(),
         9
     );
 }
@@ -155,12 +159,8 @@ impl Law for Closed {
 
     fn start(&self, _: Instant) {}
 
-    fn quota(&self, (): &()) -> Option<Quota> {
-        self.0.quota(&())
-    }
-
-    fn check(&self, (): &(), _: Instant, _: u16, _: bool) -> Verdict {
-        Verdict::Reject(Reason::OverLimit)
+    fn pace(&self, (): &(), now: Instant, in_flight: u16, is_retry: bool) -> Pace {
+        Pace { rejection: Some(Reason::OverLimit), ..self.0.pace(&(), now, in_flight, is_retry) }
     }
 
     fn observe(&self, (): &mut (), _: &mut Pacing, _: &Sample<'_>, _: &mut Rng) -> Move {

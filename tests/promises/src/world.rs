@@ -316,14 +316,17 @@ impl<const LIMITS: usize> World<LIMITS> {
         for ((law, bounds), state) in laws {
             let holds = match bounds {
                 Bounds::None => true,
-                Bounds::Rate(floor, ceiling) => law.quota(state).is_some_and(|quota| {
-                    // A law rounds its rates to their representation.
-                    let (least, most) = (rate(floor).saturating_sub(1), rate(ceiling) + 1);
-                    (least..=most).contains(&rate(quota))
-                }),
-                Bounds::Calls(most) => {
-                    law.concurrency(state, self.now).is_some_and(|calls| calls <= most)
+                Bounds::Rate(floor, ceiling) => {
+                    law.pace(state, self.now, 0, false).quota.is_some_and(|quota| {
+                        // A law rounds its rates to their representation.
+                        let (least, most) = (rate(floor).saturating_sub(1), rate(ceiling) + 1);
+                        (least..=most).contains(&rate(quota))
+                    })
                 }
+                Bounds::Calls(most) => law
+                    .pace(state, self.now, 0, false)
+                    .concurrency
+                    .is_some_and(|calls| calls <= most),
             };
             assert!(holds, "{state:?} is not within {bounds:?}");
         }

@@ -103,14 +103,14 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     }
     let mut state = of.state(&LAW, PACED)?;
     if step == "in_force" {
-        return Some(vec![LAW.interval(&state, of.instant())?.as_nanos()]);
+        return Some(vec![LAW.interval(&state, of.instant(), None)?.as_nanos()]);
     }
     let mut rng = of.rng()?;
     let word = u64::from(rng.clone().next_u32());
     let (now, mut pacing) = (of.instant(), Pacing::new(Instant::ZERO));
     let draws = match step {
         "advance" => {
-            LAW.released(&mut state, now, 1, 0, &mut rng);
+            LAW.sent(&mut state, now, 1, 0, &mut rng);
             true
         }
         "back_off" => {
@@ -121,7 +121,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         }
         "shift" => {
             let later = of.flag();
-            LAW.corrected(&mut state, now, (!later).into(), later.into());
+            LAW.corrected(&mut state, now, (!later).into(), Some(later.into()));
             false
         }
         _ => return None,
@@ -140,10 +140,6 @@ fn cool_down(of: &mut Numbers) -> Option<Vec<u64>> {
     (sample.hint, sample.ceiling) = (&hint, of.span());
     let mut state: AdaptiveState = LAW.start(now);
     LAW.observe(&mut state, &mut Pacing::new(Instant::ZERO), &sample, &mut rng);
-    let until = match LAW.check(&state, now, 0, false) {
-        crate::Verdict::Wait(until) => until,
-        crate::Verdict::Admit => now,
-        _ => Instant::MAX,
-    };
+    let until = LAW.pace(&state, now, 0, false).not_before.max(now);
     Some(vec![word, until.as_nanos()])
 }

@@ -26,12 +26,11 @@ use paced::Paced;
 
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::time::{Instant, LATENESS, Span};
-use crate::verdict::{Reason, Verdict};
 
 #[doc = include_str!("../../../docs/adaptive.md")]
 ///
@@ -119,14 +118,14 @@ impl Adaptive {
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.released(&mut state, start, 1, 0, &mut rng);
-/// assert_eq!(law.interval(&state, start), None);
+/// law.sent(&mut state, start, 1, 0, &mut rng);
+/// assert_eq!(law.interval(&state, start, None), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
 /// rejected.hint = &none_left;
 /// assert_eq!(law.observe(&mut state, &mut pacing, &rejected, &mut rng), Move::Slower);
 /// // One call was sent in 100 ms. It was rejected, so the law begins at three sevenths of that rate.
-/// let interval = law.interval(&state, now).unwrap();
+/// let interval = law.interval(&state, now, None).unwrap();
 /// assert_eq!((interval.as_nanos() + 500_000) / 1_000_000, 233);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -209,6 +208,33 @@ impl AdaptiveState {
         self.doubled(self.doublings(self.calls), now).max(self.quota())
     }
 
+    /// The earliest time of a call: zero for at once.
+    fn due(&self, now: Instant, in_flight: u16, is_retry: bool) -> Instant {
+        let release = if is_retry { self.release } else { self.fresh_at };
+        let is_due = release <= now || self.has_room(in_flight);
+        if is_due { Instant::ZERO } else { release }
+    }
+
+    /// How many calls may be in flight.
+    fn concurrency(&self, now: Instant) -> Option<NonZeroU16> {
+        let since = now - self.event_at;
+        let open = match &self.phase {
+            Phase::Open(open) => open,
+            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
+        };
+        let limit = open.limit(since);
+        let starts = limit.is_some() && open.cap.is_none();
+        match (limit, self.hinted.calls_left(open.refilled(), starts)) {
+            (Some(limit), Some(left)) => Some(limit.min(left)),
+            (limit, left) => limit.or(left),
+        }
+    }
+
+    fn widens_at(&self, now: Instant) -> Option<Instant> {
+        let after = open::doubles_after(now - self.event_at)?;
+        Some(self.event_at + after)
+    }
+
     /// After a silence of 16 calls or more, the silence is excluded from the measurement. After a long one, nothing is
     /// made up, because clients woken by the same event would otherwise each send several calls.
     fn leave_out_silence(&mut self, now: Instant) {
@@ -284,52 +310,24 @@ impl Law for Adaptive {
         }
     }
 
-    /// The configured quota. What is learned is not part of it: the law releases individual calls.
-    fn quota(&self, _: &AdaptiveState) -> Option<Quota> {
-        self.quota
-    }
-
-    fn interval(&self, state: &AdaptiveState, now: Instant) -> Option<Span> {
-        let learned = if state.is_open() { None } else { Some(state.interval(now).span()) };
-        learned.max(self.quota.map(Quota::interval))
-    }
-
-    fn interval_after(&self, state: &AdaptiveState, now: Instant, cost: u32) -> Option<Span> {
-        let interval = state.usual.interval_of(cost, state.interval(now));
-        if state.is_open() { None } else { Some(interval.span()) }
-    }
-
-    fn check(
-        &self,
-        state: &AdaptiveState,
-        now: Instant,
-        in_flight: u16,
-        is_retry: bool,
-    ) -> Verdict {
-        match if is_retry { state.release } else { state.fresh_at } {
-            release if release <= now || state.has_room(in_flight) => Verdict::Admit,
-            Instant::MAX => Verdict::Reject(Reason::Never),
-            release => Verdict::Wait(release),
+    /// The configured quota is the pacing's. What is learned is not part of it: the law releases individual calls.
+    #[inline(always)]
+    fn pace(&self, state: &AdaptiveState, now: Instant, in_flight: u16, is_retry: bool) -> Pace {
+        Pace {
+            quota: self.quota,
+            not_before: state.due(now, in_flight, is_retry),
+            rejection: None,
+            concurrency: state.concurrency(now),
+            widens_at: state.widens_at(now),
         }
     }
 
-    fn concurrency(&self, state: &AdaptiveState, now: Instant) -> Option<NonZeroU16> {
-        let since = now - state.event_at;
-        let open = match &state.phase {
-            Phase::Open(open) => open,
-            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
-        };
-        let limit = open.limit(since);
-        let starts = limit.is_some() && open.cap.is_none();
-        match (limit, state.hinted.calls_left(open.refilled(), starts)) {
-            (Some(limit), Some(left)) => Some(limit.min(left)),
-            (limit, left) => limit.or(left),
+    fn interval(&self, state: &AdaptiveState, now: Instant, cost: Option<u32>) -> Option<Span> {
+        if state.is_open() {
+            return None;
         }
-    }
-
-    fn widens_at(&self, state: &AdaptiveState, now: Instant) -> Option<Instant> {
-        let after = open::doubles_after(now - state.event_at)?;
-        Some(state.event_at + after)
+        let usual = state.interval(now);
+        Some(cost.map_or(usual, |cost| state.usual.interval_of(cost, usual)).span())
     }
 
     fn shorten(&self, state: &mut AdaptiveState, latest: Instant) {
@@ -338,7 +336,7 @@ impl Law for Adaptive {
         state.interval_end = state.interval_end.min(latest);
     }
 
-    fn released(
+    fn sent(
         &self,
         state: &mut AdaptiveState,
         now: Instant,
@@ -390,7 +388,8 @@ impl Law for Adaptive {
         }
     }
 
-    fn corrected(&self, state: &mut AdaptiveState, now: Instant, charged: u32, used: u32) {
+    fn corrected(&self, state: &mut AdaptiveState, now: Instant, charged: u32, used: Option<u32>) {
+        let used = used.unwrap_or(0);
         if state.is_open() || charged == used {
             return;
         }

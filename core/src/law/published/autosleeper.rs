@@ -4,9 +4,8 @@ use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
 use crate::law::record::record;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
-use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -221,12 +220,13 @@ impl Law for Autosleeper {
         AutosleeperState { delay: Span::ZERO, successes: 0 }
     }
 
-    /// `None`: the law delays the pacing itself.
-    fn quota(&self, _: &AutosleeperState) -> Option<Quota> {
-        None
+    /// The law delays the pacing itself.
+    #[inline(always)]
+    fn pace(&self, _: &AutosleeperState, _: Instant, _: u16, _: bool) -> Pace {
+        Pace::UNLIMITED
     }
 
-    fn interval(&self, state: &AutosleeperState, _: Instant) -> Option<Span> {
+    fn interval(&self, state: &AutosleeperState, _: Instant, _: Option<u32>) -> Option<Span> {
         (state.delay > Span::ZERO).then_some(state.delay)
     }
 

@@ -6,9 +6,8 @@ use crate::config_error::ConfigError;
 use crate::fixed::{Ratio, exp_neg_q32};
 use crate::gate::Pacing;
 use crate::law::record::record;
-use crate::law::{Law, Move, Sample};
+use crate::law::{Law, Move, Pace, Sample};
 use crate::outcome::Outcome;
-use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -327,12 +326,13 @@ impl Law for Heroku {
         HerokuState { sleep: self.config.start, run: 0, raised: now, throttled: now }
     }
 
-    /// `None`: the law delays the pacing itself.
-    fn quota(&self, _: &HerokuState) -> Option<Quota> {
-        None
+    /// The law delays the pacing itself.
+    #[inline(always)]
+    fn pace(&self, _: &HerokuState, _: Instant, _: u16, _: bool) -> Pace {
+        Pace::UNLIMITED
     }
 
-    fn interval(&self, state: &HerokuState, _: Instant) -> Option<Span> {
+    fn interval(&self, state: &HerokuState, _: Instant, _: Option<u32>) -> Option<Span> {
         (state.sleep > Span::ZERO).then_some(state.sleep)
     }
 

@@ -5,12 +5,11 @@ use core::num::NonZeroU32;
 use crate::config_error::ConfigError;
 use crate::gate::Pacing;
 use crate::law::record::record;
-use crate::law::{Law, Move, Sample};
-use crate::rate::Quota;
+use crate::law::{Law, Move, Pace, Sample};
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
-use crate::verdict::{Reason, Verdict};
+use crate::verdict::Reason;
 
 /// How the limit grows back, once a second.
 ///
@@ -154,7 +153,7 @@ pub struct Tchannel {
 /// let state = gate.states().next().unwrap();
 /// assert_eq!(state.limit_q36(), 9_999_999 << 36);
 /// // The limit is one of calls in a second, and none of the time between two of them.
-/// assert_eq!(Tchannel::DEFAULT.interval(state, Instant::ZERO), None);
+/// assert_eq!(Tchannel::DEFAULT.interval(state, Instant::ZERO, None), None);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -220,10 +219,9 @@ impl Tchannel {
     /// the state, so checking changes nothing.
     fn at(&self, state: &TchannelState, now: Instant) -> TchannelState {
         let mut state = *state;
-        let mut ended = (now - state.second).as_secs();
+        let ended = (now - state.second).as_secs();
         state.second += SECOND * ended;
-        while ended > 0 {
-            ended = ended.saturating_sub(1);
+        for ended in (0..ended).rev() {
             state = self.next_second(state);
             // The other seconds are quiet and only raise the limit, so at the maximum nothing changes.
             if state.limit == self.most() {
@@ -255,9 +253,12 @@ impl Tchannel {
         state
     }
 
-    /// When the limit next admits a call.
-    fn next_room(&self, state: &TchannelState) -> Instant {
-        let mut state = *state;
+    /// When the limit next admits a call: zero for at once.
+    fn next_room(&self, state: &TchannelState, now: Instant) -> Instant {
+        let mut state = self.at(state, now);
+        if state.room() > 0 {
+            return Instant::ZERO;
+        }
         // From the smallest limit, a factor of two reaches one call within 40 seconds.
         for _ in 0..64 {
             state.second += SECOND;
@@ -283,30 +284,25 @@ impl Law for Tchannel {
         TchannelState { second: now, limit: self.most(), sent: 0, busy: 0 }
     }
 
-    fn quota(&self, _: &TchannelState) -> Option<Quota> {
-        None
+    #[inline(always)]
+    fn pace(&self, state: &TchannelState, now: Instant, _: u16, _: bool) -> Pace {
+        let not_before = self.next_room(state, now);
+        let rejects = self.config.over == Over::Reject && not_before > Instant::ZERO;
+        let rejection = rejects.then_some(Reason::OverLimit);
+        Pace { not_before, rejection, ..Pace::UNLIMITED }
     }
 
-    fn check(&self, state: &TchannelState, now: Instant, _: u16, _: bool) -> Verdict {
-        let state = self.at(state, now);
-        match self.config.over {
-            _ if state.room() > 0 => Verdict::Admit,
-            Over::Reject => Verdict::Reject(Reason::OverLimit),
-            Over::Wait => match self.next_room(&state) {
-                Instant::MAX => Verdict::Reject(Reason::Never),
-                until => Verdict::Wait(until),
-            },
-        }
-    }
-
-    fn released(&self, state: &mut TchannelState, now: Instant, _: u32, _: u16, _: &mut Rng) {
+    fn sent(&self, state: &mut TchannelState, now: Instant, _: u32, _: u16, _: &mut Rng) {
         *state = self.at(state, now);
         state.sent = state.sent.saturating_add(1);
     }
 
-    fn refunded(&self, state: &mut TchannelState, now: Instant, _: u32) {
-        *state = self.at(state, now);
-        state.sent = state.sent.saturating_sub(1);
+    /// Calls are counted, not their costs.
+    fn corrected(&self, state: &mut TchannelState, now: Instant, _: u32, used: Option<u32>) {
+        if used.is_none() {
+            *state = self.at(state, now);
+            state.sent = state.sent.saturating_sub(1);
+        }
     }
 
     fn observe(

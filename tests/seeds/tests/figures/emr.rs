@@ -73,7 +73,7 @@ fn the_adaptive_rate_halves_as_in_the_article() {
         Controller::new(Policy::new(law).backoff(None), 1, Instant::ZERO);
     let mut now = Instant::ZERO;
     for expected in claim("halving") {
-        let quota = law.quota(gate.states().next().unwrap()).unwrap();
+        let quota = law.pace(gate.states().next().unwrap(), Instant::ZERO, 0, false).quota.unwrap();
         let rate = 1.0 / seconds(quota.interval());
         assert!((rate - expected).abs() < 1e-6, "{rate}, not {expected}");
         let permit = loop {

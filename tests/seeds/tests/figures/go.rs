@@ -87,7 +87,7 @@ fn a_dynamic_limit_finds_the_capacity_of_the_database() {
         }
         let (permit, in_time) = flights.pop_front().unwrap();
         gate.settle(now, permit, if in_time { Outcome::Ok } else { Outcome::Failed });
-        limits.extend(law.concurrency(gate.states().next().unwrap(), Instant::ZERO));
+        limits.extend(law.pace(gate.states().next().unwrap(), Instant::ZERO, 0, false).concurrency);
     }
     let settled: Vec<u16> = limits[1_000..].iter().map(|limit| limit.get()).collect();
     assert!(settled.iter().all(|limit| (18..=21).contains(limit)), "{settled:?}");
