@@ -29,50 +29,38 @@ pub use published::tchannel::{Over, Recovery, Tchannel, TchannelConfig, Tchannel
 pub use record::Record;
 pub use vegas::{Vegas, VegasState};
 
-// One row per law: its tag in snapshots, which never changes (4 is not used again), and its type. Then one row per name:
-// the law, the settings of its policy, and a one-line description. The first four names are those of the small npm
-// module, whose laws are `FewLaws`.
-any::registry! {
-    0 Adaptive {
-        "adaptive" => Adaptive::DEFAULT, ADAPTIVE,
-            "for an unknown limit of any size: finds the rate, and follows every hint of the server";
-    }
-    5 Fixed {
-        "fixed" => Fixed::TEN_A_SECOND, DEFAULT,
-            "for a limit that you know and share with nobody: keeps a quota";
-        "none" => Fixed::UNLIMITED, WITHOUT_BACKOFF,
-            "no rate and no delay between attempts, but follows `Retry-After`; for comparison";
-        "backoff" => Fixed::UNLIMITED, DEFAULT,
-            "no rate: each call backs off by itself";
-    }
-    1 Aimd {
-        "aimd" => Aimd::DEFAULT, DEFAULT,
-            "for an unknown limit of 5 to 500 calls a second per client: halves the rate when throttled";
-    }
-    8 Vegas {
-        "vegas" => Vegas, DEFAULT,
-            "for servers that queue: a concurrency limit that falls when calls take longer";
-    }
-    3 AimdConcurrency {
-        "aimd-concurrency" => AimdConcurrency::DEFAULT, DEFAULT,
-            "for servers that queue: a concurrency limit that falls by a tenth when throttled";
-    }
-    7 Autosleeper {
-        "autosleeper" => Autosleeper::DEFAULT, WITHOUT_BACKOFF,
-            "for few and long calls: a delay that grows on failure and shrinks after ten successes";
-    }
-    2 Tchannel {
-        "tchannel" => Tchannel::DEFAULT, DEFAULT,
-            "TChannel's limit for each second, which busy responses halve";
-    }
-    6 Heroku {
-        "heroku-gradual" => Heroku::gem(Strategy::Gradual(Span::from_millis(800))), WITHOUT_BACKOFF,
-            "the Heroku client's strategy: each success shortens the sleep by a constant";
-        "heroku-proportional" => Heroku::gem(Strategy::Proportional), WITHOUT_BACKOFF,
-            "the Heroku client's strategy: each success shortens the sleep by a fraction";
-        "heroku-remaining" => Heroku::gem(Strategy::Remaining), WITHOUT_BACKOFF,
-            "the Heroku client's strategy: a success shortens the sleep more if more calls are left";
-    }
+// The tags in snapshots never change; 4 is not used again.
+any::choice! {
+    /// Any of the laws, for frontends that choose one at run time. Firmware with a single law
+    /// names it as the type parameter instead, and links no other law.
+    ///
+    /// ```
+    /// use tidegate::law::{Aimd, AnyLaw};
+    /// use tidegate::{Controller, Instant, Policy};
+    ///
+    /// let chosen = AnyLaw::from(Aimd::DEFAULT);
+    /// let gate: Controller = Controller::new(Policy::new(chosen), 1, Instant::ZERO);
+    /// # let _ = gate;
+    /// ```
+    #[non_exhaustive]
+    AnyLaw,
+    /// The state of an [`AnyLaw`].
+    ///
+    /// ```
+    /// use tidegate::law::{Aimd, AnyLaw, AnyState, AimdConcurrency, Law, Pace};
+    /// use tidegate::{Controller, Instant, Policy};
+    ///
+    /// let law = AnyLaw::from(AimdConcurrency::DEFAULT);
+    /// let gate: Controller = Controller::new(Policy::new(law), 1, Instant::ZERO);
+    /// let state = gate.states().next().unwrap();
+    /// assert!(matches!(state, AnyState::AimdConcurrency(_)));
+    /// assert_eq!(law.pace(state, Instant::ZERO, 0, false).concurrency.unwrap().get(), 4);
+    /// // To another law it is no state, and nothing that stops a call either.
+    /// let other = AnyLaw::from(Aimd::DEFAULT);
+    /// assert_eq!(other.pace(state, Instant::ZERO, 0, false), Pace::UNLIMITED);
+    /// ```
+    #[non_exhaustive]
+    AnyState: 0 Adaptive 5 Fixed 1 Aimd 8 Vegas 3 AimdConcurrency 7 Autosleeper 2 Tchannel 6 Heroku
 }
 
 any::choice! {
@@ -94,11 +82,9 @@ any::choice! {
 use core::fmt::Debug;
 use core::num::NonZeroU16;
 
-use crate::config_error::ConfigError;
 use crate::gate::{CooldownPolicy, Pacing};
 use crate::hint::Hint;
 use crate::outcome::Outcome;
-use crate::policy::{Policy, rules};
 use crate::rate::Quota;
 use crate::rng::Rng;
 use crate::snapshot::{Reader, Writer};

@@ -31,7 +31,7 @@ mod mean_cost;
 mod outcome;
 #[path = "../../../core/src/permit.rs"]
 mod permit;
-#[path = "../../../core/src/policy.rs"]
+#[path = "../../../core/src/policy/mod.rs"]
 mod policy;
 #[path = "../../../core/src/rate.rs"]
 mod rate;

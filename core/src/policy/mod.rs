@@ -1,5 +1,7 @@
 //! A policy: the constant half of a controller.
 
+mod named;
+
 use core::num::NonZeroU16;
 
 use crate::backoff::{Backoff, Next};
@@ -61,12 +63,12 @@ impl Rules {
 }
 
 /// The settings of the policies that have a name, each in flash once.
-pub(crate) mod rules {
+mod rules {
     use super::Rules;
 
-    pub(crate) static DEFAULT: Rules = Rules::DEFAULT;
-    pub(crate) static WITHOUT_BACKOFF: Rules = Rules::WITHOUT_BACKOFF;
-    pub(crate) static ADAPTIVE: Rules = Rules::ADAPTIVE;
+    pub(super) static DEFAULT: Rules = Rules::DEFAULT;
+    pub(super) static WITHOUT_BACKOFF: Rules = Rules::WITHOUT_BACKOFF;
+    pub(super) static ADAPTIVE: Rules = Rules::ADAPTIVE;
 }
 
 impl<L: Copy> Policy<L> {
