@@ -160,7 +160,7 @@ pub trait Law {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct Pace {
-    /// The rate, which the pacing keeps; `None` if the law sets none.
+    /// The rate, which the pacing keeps; `None` if the law sets none. Only the state determines it.
     pub quota: Option<Quota>,
     /// The earliest time of the call: zero for at once, [`Instant::MAX`] for never.
     pub not_before: Instant,
