@@ -61,3 +61,32 @@ fn a_client_that_is_told_nothing_uses_each_of_three_windows() {
         assert!(used >= 0.95 && throttled <= 0.03, "{used} used, {throttled} throttled");
     }
 }
+
+#[test]
+fn clients_keep_to_a_limit_on_calls_in_flight_and_take_no_random_rejections_for_one() {
+    for (server, clients, least, most) in [
+        (
+            "queue = { workers = 8, places = 0, service = '500ms' }",
+            "processes = 4\nthreads = 6",
+            0.87,
+            0.02,
+        ),
+        (
+            "queue = { workers = 4, places = 0, service = '500ms' }",
+            "processes = 4\nthreads = 3",
+            0.87,
+            0.05,
+        ),
+        (
+            "faults = [{ to = '1h', share = 0.08, reply = 'busy' }]\nbucket = { burst = 99, rate = '200/s' }",
+            "threads = 8",
+            0.68,
+            0.085,
+        ),
+    ] {
+        for [used, throttled] in runs(HOUR, server, clients, ["util", "throttled"]) {
+            let what = format!("{used} used, {throttled} throttled before {server}");
+            assert!(used >= least && throttled <= most, "{what}");
+        }
+    }
+}

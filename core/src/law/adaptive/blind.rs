@@ -104,7 +104,7 @@ impl AdaptiveState {
         let (retry, begins) = (sample.attempt > 0, self.calls == 0);
         if let Phase::Open(open) = &self.phase {
             // The server has already shown that it has a limit.
-            let knows = open.together || open.cap.is_some() && !retry;
+            let knows = open.together || open.cap.is_some() && sample.in_flight > 0 && !retry;
             return told || self.is_confirmed(sample) || knows && begins;
         }
         if retry && !told {
@@ -133,7 +133,8 @@ impl AdaptiveState {
     /// is too busy and the program makes no retries.
     fn is_confirmed(&mut self, sample: &Sample<'_>) -> bool {
         const ROW: u8 = 5;
-        /// A rejection counts three times as much as a success.
+        /// A rejection counts three times as much as a success. If a retry is served, those before it that were
+        /// rejected count six times as much.
         const SCORE: u8 = 48;
         if sample.attempt > 0 || self.is_out() {
             return false;
@@ -275,6 +276,11 @@ impl AdaptiveState {
         let retried = sample.fresh && sample.attempt > 0;
         if retried {
             self.own = 0;
+        }
+        if self.suspects > 0 {
+            // Neither chance nor this call was the cause of its rejections.
+            let retries = u8::try_from(sample.attempt).unwrap_or(u8::MAX).saturating_sub(1).min(4);
+            self.score = self.score.saturating_add(retries.saturating_mul(6));
         }
         let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
         let again = sample.fresh && self.begin_again(sample.now);

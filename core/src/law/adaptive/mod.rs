@@ -154,7 +154,8 @@ pub struct AdaptiveState {
     own: u8,
     /// Rejections of first attempts that nothing has confirmed yet.
     suspects: u8,
-    /// Three for each rejection of a first attempt, less one for each success.
+    /// Three for each rejection of a first attempt and six for each of a retry of a call that is served at last, less
+    /// one for each success.
     score: u8,
     /// Whether the present event is an outage.
     down: bool,

@@ -390,7 +390,8 @@ class Adaptive(Law):
         may reject this one call each time."""
         retry = sample.attempt > 0
         if self.is_open():
-            knows = self.phase.together or (self.phase.cap is not None and not retry)
+            crowded = self.phase.cap is not None and sample.in_flight > 0
+            knows = self.phase.together or (crowded and not retry)
             return told or self.is_confirmed(sample) or (knows and first)
         if retry and not told:
             many = first and self.own == MOST_OWN
@@ -571,6 +572,9 @@ class Adaptive(Law):
     def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
+        if sample.attempt > 1 and self.suspects > 0:
+            # Neither chance nor this call explains so many rejections of it.
+            self.score = min(self.score + 6 * min(sample.attempt - 1, 4), 255)
         probing = self.is_open() and self.phase.probing
         judged = sample.fresh and probing and self.judge(sample.now)
         again = sample.fresh and self.begin_again(sample.now)
