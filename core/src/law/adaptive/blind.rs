@@ -1,6 +1,6 @@
 //! Learning from rejections and successes without hints.
 
-use super::cooldown::SHORTEST;
+use super::cooldown::{DARK, SHORTEST};
 use super::hinted::BELOW;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
@@ -12,10 +12,6 @@ use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-
-/// After this many consecutive rejections, the server is assumed to serve nothing for a while: a
-/// dark time.
-pub(super) const DARK: u8 = 4;
 
 /// Up to this many successes after a cut, a rejection may be chance.
 const REFRACTORY: u16 = 4;

@@ -1,6 +1,5 @@
 //! Cooldowns: for how long the server serves nothing.
 
-use super::blind::DARK;
 use super::log::Log;
 use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
@@ -12,6 +11,10 @@ use crate::time::{Instant, Span};
 /// One second is the shortest Retry-After of most servers, so it can mean any wait of up to a
 /// second.
 pub(super) const SHORTEST: Span = Span::from_secs(1);
+
+/// After this many consecutive rejections, the server is assumed to serve nothing for a while: a
+/// dark time.
+pub(super) const DARK: u8 = 4;
 
 impl AdaptiveState {
     /// The server rejected a fresh call and named the time when it serves again. `None` if that is
