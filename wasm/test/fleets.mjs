@@ -11,7 +11,7 @@ import { Miniflare } from "miniflare";
 import { BOUND, Fleet, node } from "./fleet.mjs";
 import { play } from "./fleet-member.mjs";
 import { Server } from "./redis-server.mjs";
-import { Chromium } from "./tabs-browser.mjs";
+import { Chromium, closeBrowsers } from "./tabs-browser.mjs";
 import { bundle } from "./workers.mjs";
 
 /** Starts a process in Rust, which reads and writes lines of JSON. */
@@ -108,6 +108,7 @@ export class TabFleet extends Fleet {
 
   async dispose() {
     await this.#browser.close();
+    await closeBrowsers();
   }
 }
 

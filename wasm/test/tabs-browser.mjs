@@ -9,10 +9,13 @@ import { launch as webkit } from "./webkit.mjs";
 // With these options of test tools, hidden tabs would be as active as the visible one.
 const AWAKE = ["--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding"];
 
+// On a machine that is busy, a browser starts slowly.
+const timeout = 300_000;
+
 /** How each browser starts. */
 export const launched = {
-  Chromium: (options) => puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], ...options }),
-  Firefox: () => puppeteer.launch({ browser: "firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr" }),
+  Chromium: (options) => puppeteer.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"], timeout, ...options }),
+  Firefox: () => puppeteer.launch({ browser: "firefox", executablePath: process.env.FIREFOX ?? "/usr/bin/firefox-esr", timeout }),
   WebKit: webkit,
 };
 
@@ -69,10 +72,20 @@ class Tab extends EventEmitter {
   }
 }
 
-/** A browser whose pages have a script as their only content. */
+/** One of each kind is enough, because each site has its own origin. */
+const running = {};
+
+export async function closeBrowsers() {
+  for (const [name, browser] of Object.entries(running)) {
+    delete running[name];
+    await (await browser).close();
+  }
+}
+
+/** A site in a browser. The only content of its pages is a script. */
 class Site {
   #server;
-  browser;
+  pages = [];
 
   async start(contents) {
     const bundled = await build({ stdin: { contents, resolveDir: import.meta.dirname }, bundle: true, format: "esm", target: "es2022", write: false });
@@ -83,7 +96,8 @@ class Site {
     });
     this.#server.listen(0, "127.0.0.1");
     await once(this.#server, "listening");
-    this.browser = await this.launch();
+    const { name } = this.constructor;
+    this.browser = await (running[name] ??= launched[name]({ ignoreDefaultArgs: AWAKE }));
   }
 
   /** The address of a page. `told` is behind its `#`. */
@@ -91,8 +105,14 @@ class Site {
     return `http://127.0.0.1:${this.#server.address().port}/#${encodeURIComponent(told)}`;
   }
 
+  async newPage() {
+    const page = await this.browser.newPage();
+    this.pages.push(page);
+    return page;
+  }
+
   async close() {
-    await this.browser?.close();
+    for (const page of this.pages) await page.close().catch(() => {});
     this.#server.closeAllConnections();
     this.#server.close();
   }
@@ -100,10 +120,8 @@ class Site {
 
 /** Firefox. All of its tabs are visible. */
 export class Firefox extends Site {
-  launch = launched.Firefox;
-
   async open(told) {
-    const page = await this.browser.newPage();
+    const page = await this.newPage();
     const tab = Object.assign(new EventEmitter(), {
       run: (expression) => page.evaluate(expression),
       reload: () => page.reload(),
@@ -117,10 +135,8 @@ export class Firefox extends Site {
 
 /** WebKit. WebDriver does one thing at a time, so no tab may be busy. */
 export class WebKit extends Site {
-  launch = launched.WebKit;
-
   async open(told) {
-    const page = await this.browser.newPage();
+    const page = await this.newPage();
     const tab = Object.assign(new EventEmitter(), {
       run: (expression) => page.evaluate(`() => ${expression}`),
       reload: async () => loads(page.reload()),
@@ -138,16 +154,20 @@ export class Chromium extends Site {
   #root;
   #context;
 
-  async launch() {
-    const browser = await launched.Chromium({ ignoreDefaultArgs: AWAKE });
-    this.#root = await browser.target().createCDPSession();
+  async start(contents) {
+    await super.start(contents);
+    this.#root = await this.browser.target().createCDPSession();
     this.#root.on("Target.receivedMessageFromTarget", ({ sessionId, message }) => this.#tabs.get(sessionId)?.take(JSON.parse(message)));
     this.#root.on("Target.detachedFromTarget", ({ sessionId }) => {
       this.#tabs.get(sessionId)?.emit("exit", 0);
       this.#tabs.delete(sessionId);
     });
     this.#context = (await this.#root.send("Target.createBrowserContext")).browserContextId;
-    return browser;
+  }
+
+  async close() {
+    await this.#root?.send("Target.disposeBrowserContext", { browserContextId: this.#context });
+    await super.close();
   }
 
   /** Opens a tab in front of the others. */

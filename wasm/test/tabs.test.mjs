@@ -3,9 +3,9 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import test from "node:test";
+import test, { after } from "node:test";
 import { api, measured } from "./live.mjs";
-import { Chromium, Firefox, WebKit } from "./tabs-browser.mjs";
+import { Chromium, closeBrowsers, Firefox, WebKit } from "./tabs-browser.mjs";
 
 const GATE = `
   import { tidegate } from "tidegate/tabs";
@@ -14,6 +14,8 @@ const GATE = `
   globalThis.gate = make();
   tell("ready");
 `;
+
+after(closeBrowsers);
 
 /** A test in each browser. `tabs` opens tabs whose gates share a budget. */
 function inEach(name, check, browsers = [Chromium, Firefox, WebKit]) {
@@ -89,7 +91,7 @@ inEach("the policy of the tab that joined last applies, and the others are told 
     assert.equal(await interval(), 1_000 / limit, "an earlier policy has replaced it");
     if (i) assert.deepEqual(await other.run("told.map((message) => message.match(/\"limit\":\\d+/g))"), [[`"limit":${60 - limit}`, `"limit":${limit}`]]);
   }
-});
+}, [Chromium]);
 
 inEach("a reloaded page continues from what was learned", async (t, tabs) => {
   const { url } = await api(t, "--limit", "1000");
