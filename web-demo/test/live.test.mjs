@@ -14,6 +14,18 @@ async function open(t, url, options) {
   return { page, trouble };
 }
 
+/** Whether the page shows a law of the demo. Runs in the page. */
+const shows = (law) => document.querySelector("#live .about").textContent.includes(`law ${law},`);
+
+/** Opens the page of a demo while its first law runs. If a busy machine opens it later, the demo starts again, for longer. */
+async function early(t, laws, seconds) {
+  await browser(); // the laws do not wait for it
+  const { url } = await live(t, "--compare", laws, "--seconds", String(seconds));
+  const opened = await open(t, url).catch((error) => (seconds < 300 ? undefined : Promise.reject(error)));
+  const isEarly = await opened?.page.evaluate(shows, laws.split(",")[0]);
+  return isEarly || (opened && seconds >= 300) ? opened : early(t, laws, seconds * 2);
+}
+
 /** A port without a listener. */
 const free = () => new Promise((done) => {
   const server = createServer().listen(0, "127.0.0.1", () => {
@@ -80,15 +92,7 @@ test("with no gate the same workers are mostly throttled", async (t) => {
 });
 
 test("the fleet of a running demo is shown with its law, processes and curve to the end", async (t) => {
-  await browser(); // the laws do not wait for it
-  const shows = (law) => document.querySelector("#live .about").textContent.includes(`law ${law},`);
-  let page, trouble;
-  // On a busy machine, the page may open after the first law has ended.
-  for (let seconds = 30, early = false; !early && seconds < 300; seconds *= 2) {
-    const { url } = await live(t, "--compare", "none,adaptive", "--seconds", String(seconds));
-    ({ page, trouble } = await open(t, url));
-    early = await page.evaluate(shows, "none");
-  }
+  const { page, trouble } = await early(t, "none,adaptive", 30);
   for (const law of ["none", "adaptive"]) {
     await page.waitForFunction(shows, law);
     const adapts = law === "adaptive";
@@ -111,13 +115,12 @@ test("the fleet of a running demo is shown with its law, processes and curve to 
   assert.ok(Math.max(...fleet) > 30, "the fleet was served some calls a second");
   await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("The connection to the demo has ended"));
   assert.ok(await page.locator("#live .play").isDisabled());
-  assert.deepEqual(trouble, []);
+  // The demo may end before the browser has read all that it sent.
+  assert.deepEqual(trouble.filter((line) => !line.includes("ERR_INCOMPLETE_CHUNKED_ENCODING")), []);
 });
 
 test("the reader's workers continue with the next law's server", async (t) => {
-  await browser(); // the laws do not wait for it
-  const { url } = await live(t, "--compare", "aimd,adaptive", "--seconds", "10");
-  const { page, trouble } = await open(t, url);
+  const { page, trouble } = await early(t, "aimd,adaptive", 10);
   await page.locator("#live .play:not([disabled])").click();
   await page.waitForFunction(() => document.querySelector("#live .about").textContent.includes("law adaptive,"));
   // Some calls a second are served by the second server.
