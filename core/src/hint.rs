@@ -2,6 +2,9 @@
 
 use crate::time::Span;
 
+/// The shortest time that most servers state, so it can mean any time up to a second.
+pub(crate) const SHORTEST: Span = Span::from_secs(1);
+
 /// What a server said about its limit, in plain numbers.
 ///
 /// Servers are untrusted: every number here is a request.
@@ -149,8 +152,8 @@ impl Hint {
     /// the whole limit is available again, if that is more than a second.
     ///
     /// Servers that state only the end of the period when they throttle (GitHub, X) mean this as a cooldown. A second
-    /// is the shortest time that most of them state, whatever the actual one, and a token bucket has room for a call
-    /// long before it is full. A requested cooldown takes precedence over the reset, as the IETF draft requires.
+    /// is the shortest time that most of them state, so it can mean any time up to a second, and a token bucket has room
+    /// for a call long before it is full. A requested cooldown takes precedence over the reset, as the IETF draft requires.
     ///
     /// ```
     /// use tidegate::{Hint, Span};
@@ -164,7 +167,7 @@ impl Hint {
     #[must_use]
     pub const fn cooldown(&self) -> Option<Span> {
         match (self.retry_after, self.remaining, self.reset) {
-            (None, Some(0), Some(reset)) if reset.as_nanos() > 1_000_000_000 => Some(reset),
+            (None, Some(0), Some(reset)) if reset.as_nanos() > SHORTEST.as_nanos() => Some(reset),
             (asked, ..) => asked,
         }
     }

@@ -24,7 +24,11 @@ export async function launch() {
     if (value?.error) throw new Error(`${value.error}: ${value.message}`);
     return value;
   };
-  const start = () => ask("POST", "", { capabilities: {} }).catch((error) => (error.cause?.code === "ECONNREFUSED" ? start() : Promise.reject(error)));
+  // The driver listens a moment later.
+  const start = async () => {
+    await new Promise((wake) => setTimeout(wake, 100));
+    return ask("POST", "", { capabilities: {} }).catch((error) => (error.cause?.code === "ECONNREFUSED" && driver.exitCode === null ? start() : Promise.reject(error)));
+  };
   const { sessionId } = await start();
   const command = (path, body) => ask("POST", `/${sessionId}/${path}`, body);
   await command("timeouts", { script: 300_000 });

@@ -1,6 +1,6 @@
 //! Learning from rejections and successes without hints.
 
-use super::cooldown::{DARK, SHORTEST};
+use super::cooldown::DARK;
 use super::hinted::BELOW;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
@@ -8,6 +8,7 @@ use super::noise::{Cause, Noise};
 use super::open::Open;
 use super::paced::MOST_DOUBLINGS;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use crate::hint::SHORTEST;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
 use crate::rng::Rng;

@@ -4,13 +4,10 @@ use super::log::Log;
 use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
 use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use crate::hint::SHORTEST;
 use crate::law::Move;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-
-/// One second is the shortest Retry-After of most servers, so it can mean any wait of up to a
-/// second.
-pub(super) const SHORTEST: Span = Span::from_secs(1);
 
 /// After this many consecutive rejections, the server is assumed to serve nothing for a while: a
 /// dark time.

@@ -76,18 +76,9 @@ impl Feed {
     /// The states from the latest on. A slow reader misses some.
     pub fn stream(&self) -> impl Stream<Item = Result<Event, Infallible>> + use<> {
         let moments = WatchStream::new(self.latest.subscribe());
-        let mut over = false;
-        let events = moments.map_while(move |moment| {
-            if over {
-                return None;
-            }
-            over = moment.is_none();
-            Some(match moment {
-                Some(text) => Event::default().data(text),
-                None => Event::default().event("end").data("over"),
-            })
-        });
-        events.map(Ok)
+        let events = moments.map_while(|moment| Some(Event::default().data(moment?)));
+        let end = tokio_stream::once(Event::default().event("end").data("over"));
+        events.chain(end).map(Ok)
     }
 
     /// Announces the end, and waits up to `patience` for readers to receive it.
