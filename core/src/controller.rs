@@ -20,7 +20,7 @@ use usual::{Usual, is_unstated};
 
 use crate::costs::Costs;
 use crate::gate::{Cooldown, Entry, Gate, RetryBudget};
-use crate::law::{AnyLaw, Law, Pace};
+use crate::law::{AnyLaw, Law, Pace, Sent};
 use crate::linked::Linked;
 use crate::outcome::Outcome;
 use crate::permit::{Part, Permit};
@@ -693,7 +693,8 @@ where
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
                 *part = Part { epoch, rate_limited, unstated };
             }
-            limit.charge(law, now, cost, call.attempt, &mut self.rng);
+            let sent = Sent { now, held: self.cooldown.until(), cost, attempt: call.attempt };
+            limit.charge(law, &sent, &mut self.rng);
         });
         if call.attempt > 0 {
             accounted(&mut self.retry_budget, rules, Entry::Withdrawal);

@@ -9,7 +9,7 @@ from pacing import Never, Pacing, lately
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 146
+LAW_BYTES = 1 + 148
 GATES_BYTES = 8 + 9
 PACING_BYTES = 16 + 1  # And whether a call waited for it.
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]
@@ -180,7 +180,7 @@ class Controller:
             if cost > 0:
                 limit.pacing.charge_late(now, limit.rate_limited, cost, limit.law.quota())
                 limit.rate_limited = False
-                limit.law.released(now, cost, call.attempt, self.chance)
+                limit.law.released(now, self.cooldown.until, cost, call.attempt, self.chance)
         if call.attempt > 0 and self.retry_budget:
             self.retry_budget.spend()
         self.count("admitted")

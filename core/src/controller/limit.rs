@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use crate::gate::{Pacing, lately};
 use crate::hint::Hint;
-use crate::law::Law;
+use crate::law::{Law, Sent};
 use crate::permit::Part;
 use crate::queue::Ahead;
 use crate::rate::Quota;
@@ -175,14 +175,8 @@ impl<S: Copy> Limit<S> {
     }
 
     /// Charges an admitted call.
-    pub(super) fn charge(
-        &mut self,
-        law: &impl Law<State = S>,
-        now: Instant,
-        cost: u32,
-        attempt: u16,
-        rng: &mut Rng,
-    ) {
+    pub(super) fn charge(&mut self, law: &impl Law<State = S>, sent: &Sent, rng: &mut Rng) {
+        let &Sent { now, cost, .. } = sent;
         if cost == 0 {
             return;
         }
@@ -191,6 +185,6 @@ impl<S: Copy> Limit<S> {
         if let Some(quota) = self.quota(law) {
             self.pacing.charge_late(now, waited, cost, quota);
         }
-        law.sent(&mut self.state, now, cost, attempt, rng);
+        law.sent(&mut self.state, sent, rng);
     }
 }

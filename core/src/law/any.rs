@@ -53,9 +53,9 @@ macro_rules! choice {
                 }
             }
 
-            fn sent(&self, state: &mut $State, now: Instant, cost: u32, attempt: u16, rng: &mut Rng) {
+            fn sent(&self, state: &mut $State, sent: &Sent, rng: &mut Rng) {
                 match (self, state) {
-                    $((Self::$law(law), $State::$law(state)) => law.sent(state, now, cost, attempt, rng),)+
+                    $((Self::$law(law), $State::$law(state)) => law.sent(state, sent, rng),)+
                     _ => {}
                 }
             }

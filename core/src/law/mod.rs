@@ -123,8 +123,8 @@ pub trait Law {
         None
     }
 
-    /// A call of this cost (not zero) was admitted, and the pacing was charged. `attempt` is 0 for its first attempt.
-    fn sent(&self, _: &mut Self::State, _now: Instant, _cost: u32, _attempt: u16, _: &mut Rng) {}
+    /// A call was admitted, and the pacing was charged.
+    fn sent(&self, _: &mut Self::State, _: &Sent, _: &mut Rng) {}
 
     /// A call cost `used` instead of what was `charged`; `None` if it was not sent. The pacing has been corrected. A law
     /// that schedules calls itself corrects its schedule.
@@ -181,6 +181,42 @@ impl Pace {
         concurrency: None,
         widens_at: None,
     };
+}
+
+/// A call as a law sees it when it is sent.
+///
+/// ```
+/// use core::num::NonZeroU32;
+/// use tidegate::law::{Law, Sent, Tchannel, TchannelConfig};
+/// use tidegate::{Instant, Rng};
+///
+/// let one_a_second = TchannelConfig { most: NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
+/// let law = Tchannel::new(one_a_second).unwrap();
+/// let (now, mut rng) = (Instant::ZERO, Rng::new(1));
+/// let mut state = law.start(now);
+/// assert_eq!(law.pace(&state, now, 0, false).not_before, now);
+/// law.sent(&mut state, &Sent::new(now), &mut rng);
+/// assert!(law.pace(&state, now, 0, false).not_before > now);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Sent {
+    /// When it is sent.
+    pub now: Instant,
+    /// When the latest cooldown ended. Before that, no call could be sent, so none is made up for.
+    pub held: Instant,
+    /// The cost charged to this limit; never zero.
+    pub cost: u32,
+    /// Number of earlier attempts of the call, as in [`Call::attempt`](crate::Call::attempt).
+    pub attempt: u16,
+}
+
+impl Sent {
+    /// A first attempt of cost 1, and no cooldown before it.
+    #[must_use]
+    pub const fn new(now: Instant) -> Self {
+        Self { now, held: Instant::ZERO, cost: 1, attempt: 0 }
+    }
 }
 
 /// A completed call as a law sees it.

@@ -110,7 +110,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
     let (now, mut pacing) = (of.instant(), Pacing::new(Instant::ZERO));
     let draws = match step {
         "advance" => {
-            LAW.sent(&mut state, now, 1, 0, &mut rng);
+            LAW.sent(&mut state, &crate::law::Sent::new(now), &mut rng);
             true
         }
         "back_off" => {

@@ -7,7 +7,7 @@ use super::meter::{FEW, Meter};
 use super::noise::{Cause, Noise};
 use super::open::Open;
 use super::paced::MOST_DOUBLINGS;
-use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use super::{AdaptiveState, Phase, SLOWEST};
 use crate::hint::SHORTEST;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
@@ -265,7 +265,7 @@ impl AdaptiveState {
         };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
         self.interval = (sent + rejected.halved() + Log::of_ratio(7, 4)).min(SLOWEST);
-        self.phase = Phase::Paced(Paced::new(self.interval));
+        self.begin_paced(now);
     }
 
     /// A call was served.
@@ -309,14 +309,16 @@ impl AdaptiveState {
         if !sample.rate_limited || self.misses > 0 {
             return Move::Kept;
         }
-        self.grow();
+        self.grow(sample.now);
         Move::Faster
     }
 
     /// The rate grows with a success that had waited for it.
-    fn grow(&mut self) {
+    fn grow(&mut self, now: Instant) {
         let (quota, flight) = (self.quota(), self.flight().max(0));
+        let exceeds = self.interval <= quota && self.exceeds_quota(now);
         let Phase::Paced(paced) = &mut self.phase else { return };
+        paced.refuted |= exceeds;
         let costly = quota > Log::ZERO && paced.probe.spans_cooldowns();
         let quota = if costly { quota + BELOW } else { quota };
         // At most a sixteenth per round trip.
@@ -328,6 +330,10 @@ impl AdaptiveState {
             let mut weight = weight(self.interval);
             if self.hinted.is_low() && paced.probe.is_past_plateau() {
                 weight = weight.saturating_sub(3 << 8);
+            }
+            const FREE: u8 = 16;
+            if paced.unused >= FREE {
+                weight = weight.saturating_add(2 << 8);
             }
             let grown = self.interval - paced.probe.grow(weight, most);
             self.interval = grown.max(quota.min(self.interval)).max(Log::ZERO);
@@ -456,7 +462,7 @@ impl AdaptiveState {
         const LEAST: Log = Log::of_span(SHORTEST);
         const MOST: Log = Log::of_span(Span::from_secs(20));
         const SIXTH: Log = Log::of_ratio(6, 1);
-        let interval = self.probing_interval();
+        let interval = self.probing_interval(now);
         if doublings == 0 {
             return interval;
         }
@@ -474,10 +480,15 @@ impl AdaptiveState {
         interval.octaves(doublings.into()).min(most).max(interval)
     }
 
-    /// The interval that doubles: the learned one, or a tenth of a second without one.
-    fn probing_interval(&self) -> Log {
+    /// The interval that doubles: the learned one. Without one, a tenth of a second, or that of the calls that are served
+    /// between the retries, if it is shorter.
+    fn probing_interval(&self, now: Instant) -> Log {
         const FIRST: Log = Log::of_span(Span::from_millis(100));
-        if self.is_open() { FIRST } else { self.interval }
+        match (self.is_open(), self.meter.mean(now, self.usual)) {
+            (false, _) => self.interval,
+            (true, mean) if self.calls == 0 && mean > Log::ZERO => mean.min(FIRST),
+            (true, _) => FIRST,
+        }
     }
 
     /// How often as many misses double the interval: each one in a row, and failures once the server is

@@ -3,7 +3,7 @@
 use super::log::Log;
 use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
-use super::{AdaptiveState, Paced, Phase, SLOWEST};
+use super::{AdaptiveState, Phase, SLOWEST};
 use crate::hint::SHORTEST;
 use crate::law::Move;
 use crate::rng::Rng;
@@ -32,7 +32,10 @@ impl AdaptiveState {
         }
         self.leave_out_silence(now);
         let hinted = now + wait;
-        let wait = wait.min(self.ceiling().span());
+        // At least a quarter of the time since the first rejection: a server that counts rejected calls, or extends a
+        // ban with each, never serves clients that return as soon as it says.
+        let dark = if self.misses > 0 { now - self.missed_at } else { Span::ZERO };
+        let wait = wait.max(dark.halved(2)).min(self.ceiling().span());
         let end = now + wait;
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
@@ -42,6 +45,10 @@ impl AdaptiveState {
                 before = self.interval_end;
             }
             open.probing = true;
+            if self.misses == 0 {
+                self.missed_at = now;
+            }
+            self.misses = self.misses.max(DARK);
             // A waiting fleet returns over an eighth of the time, or sooner if this client's own
             // calls show how soon the server can serve another one. Fewer than eight never do,
             // because their mean interval includes this wait.
@@ -99,7 +106,7 @@ impl AdaptiveState {
         // If there were few calls, one more: the next call was about to be served.
         let calls = if calls < FEW { calls.saturating_add(1) } else { calls };
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
-        self.phase = Phase::Paced(Paced::new(self.interval));
+        self.begin_paced(now);
         if let Phase::Paced(paced) = &mut self.phase {
             paced.searching = false;
             paced.probe.cover(calls);

@@ -3,11 +3,11 @@
 use core::num::NonZeroU16;
 
 use super::log::Log;
-use super::{AdaptiveState, Phase};
+use super::{AdaptiveState, Paced, Phase};
 use crate::law::Sample;
 use crate::outcome::Outcome;
 use crate::snapshot::fields;
-use crate::time::Span;
+use crate::time::{Instant, Span};
 
 /// What the rate of [`Adaptive`](super::Adaptive) is based on, from knowing nothing to knowing all.
 ///
@@ -85,6 +85,12 @@ impl Hinted {
         self.left < self.most.div_ceil(4)
     }
 
+    /// Whether almost nothing of the pool is used.
+    const fn is_full(&self) -> bool {
+        let full = self.left >= self.most.saturating_sub(self.most / 16);
+        full && self.left > 0 && self.left != UNKNOWN
+    }
+
     /// The limit on calls in flight if what remains has to last, or is less than half of the pool:
     /// the remaining calls, but at least one as a probe. When slow `starts`, an eighth of them, because
     /// other clients may have read the same number; all of a small pool, which the first calls of these
@@ -125,10 +131,26 @@ impl AdaptiveState {
     /// The interval of the limit that all clients share, at most the longest cooldown; zero if
     /// unknown.
     pub(super) fn quota(&self) -> Log {
-        match self.hinted.unit {
-            Log::ZERO => Log::ZERO,
-            unit => self.usual.of_call(unit).min(self.ceiling()),
+        match (self.hinted.unit, &self.phase) {
+            (Log::ZERO, _) | (_, Phase::Paced(Paced { refuted: true, .. })) => Log::ZERO,
+            (unit, _) => self.usual.of_call(unit).min(self.ceiling()),
         }
+    }
+
+    /// Whether more was served than windows or a bucket of the told quota allow: it may be that of one of many nodes.
+    pub(super) fn exceeds_quota(&self, now: Instant) -> bool {
+        /// A quota may be enforced this inexactly.
+        const LEAST: Log = Log::of_ratio(16 * 8, 17 * 7);
+        let most = self.hinted.limit.saturating_mul(2);
+        let more = self.meter.calls(self.usual).saturating_sub(most);
+        let least = self.quota() + LEAST + Log::of(more.into());
+        more > 0 && least > Log::of_span(self.meter.cycle(now))
+    }
+
+    /// The first rate is known, so calls are paced from now on.
+    pub(super) fn begin_paced(&mut self, now: Instant) {
+        let refuted = self.exceeds_quota(now);
+        self.phase = Phase::Paced(Paced { refuted, ..Paced::new(self.interval) });
     }
 
     /// Whether what remains covers the calls in flight, one more call, and a reserve for other
@@ -169,8 +191,12 @@ impl AdaptiveState {
         if calls > 0 {
             self.hinted.most = self.hinted.most.min(calls);
         }
-        if let Phase::Open(open) = &mut self.phase {
-            open.see_left(left, sample.in_flight.saturating_add(1));
+        match &mut self.phase {
+            Phase::Open(open) => open.see_left(left, sample.in_flight.saturating_add(1)),
+            Phase::Paced(paced) if self.hinted.is_full() => {
+                paced.unused = paced.unused.saturating_add(1);
+            }
+            Phase::Paced(paced) => paced.unused = 0,
         }
         self.hinted.busy = match sample.rate_limited || sample.outcome != Outcome::Ok {
             true => APP_LIMITED,

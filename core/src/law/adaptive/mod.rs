@@ -26,7 +26,7 @@ use paced::Paced;
 
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
-use crate::law::{Law, Move, Pace, Sample};
+use crate::law::{Law, Move, Pace, Sample, Sent};
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -111,14 +111,14 @@ impl Adaptive {
 /// What [`Adaptive`] remembers: 152 bytes at most.
 ///
 /// ```
-/// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample};
+/// use tidegate::law::{Adaptive, AdaptiveState, Law, Move, Sample, Sent};
 /// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pacing};
 ///
 /// let (law, start) = (Adaptive::DEFAULT, Instant::ZERO);
 /// let (mut state, mut pacing, mut rng): (AdaptiveState, _, _) =
 ///     (law.start(start), Pacing::new(start), Rng::new(1));
 /// // It has no rate before the first rejection: no interval, and nothing that waits.
-/// law.sent(&mut state, start, 1, 0, &mut rng);
+/// law.sent(&mut state, &Sent::new(start), &mut rng);
 /// assert_eq!(law.interval(&state, start, None), None);
 /// let now = Instant::from_nanos(100_000_000);
 /// let (mut rejected, none_left) = (Sample::new(now, start, Outcome::Throttled), Hint::remaining(0));
@@ -337,14 +337,8 @@ impl Law for Adaptive {
         state.interval_end = state.interval_end.min(latest);
     }
 
-    fn sent(
-        &self,
-        state: &mut AdaptiveState,
-        now: Instant,
-        cost: u32,
-        attempt: u16,
-        rng: &mut Rng,
-    ) {
+    fn sent(&self, state: &mut AdaptiveState, sent: &Sent, rng: &mut Rng) {
+        let &Sent { now, cost, attempt, .. } = sent;
         state.see_cost(cost);
         state.leave_out_silence(now);
         let round_trip = state.round_trip();
@@ -381,7 +375,7 @@ impl Law for Adaptive {
                 // A faster rate was never tried.
                 paced.target = paced.target.max(shortest);
                 state.interval = state.interval.max(shortest);
-                state.advance(now, cost, rng);
+                state.advance(sent, rng);
             }
         }
         if attempt > 0 && state.own > 0 {

@@ -5,6 +5,7 @@ use super::noise::Noise;
 use super::probe::Probe;
 use super::{AdaptiveState, Phase};
 use crate::gate::LONGEST_DEBT;
+use crate::law::Sent;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, LATENESS, Span};
@@ -27,6 +28,10 @@ pub(super) struct Paced {
     pub(super) rejected: u8,
     /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
     pub(super) searching: bool,
+    /// How many responses in a row have said that almost nothing of the pool is used.
+    pub(super) unused: u8,
+    /// Whether more was served than the quota allows that the server told.
+    pub(super) refuted: bool,
 }
 
 /// While other calls are served, retries wait up to 2^4 intervals after another one has missed.
@@ -40,6 +45,8 @@ impl Paced {
             noise: Noise::new(),
             rejected: 0,
             searching: true,
+            unused: 0,
+            refuted: false,
         }
     }
 
@@ -72,13 +79,14 @@ impl Paced {
 impl AdaptiveState {
     /// A call is sent: the next one is due an interval later. At most one interval is made up, or
     /// as many as a late timer has missed.
-    pub(super) fn advance(&mut self, now: Instant, cost: u32, rng: &mut Rng) {
+    pub(super) fn advance(&mut self, sent: &Sent, rng: &mut Rng) {
+        let &Sent { now, cost, held, .. } = sent;
         let interval = self.usual.interval_of(cost, self.interval(now));
         let Phase::Paced(paced) = &self.phase else { return };
         let width = (interval + Log::of_coarse(paced.probe.depth())).octaves(-2).span();
         let latest = now + self.longest_wait(interval);
         let interval = interval.span();
-        let start = self.interval_end.max(now - interval.max(LATENESS));
+        let start = self.interval_end.max(now - interval.max(LATENESS)).max(held);
         self.interval_end = start + interval;
         let half = width.halved(1);
         let drawn = self.interval_end - half + rng.between(Span::ZERO, width);
@@ -168,4 +176,12 @@ impl AdaptiveState {
     }
 }
 
-fields!(Paced { target: Log, probe: Probe, noise: Noise, rejected: u8, searching: bool });
+fields!(Paced {
+    target: Log,
+    probe: Probe,
+    noise: Noise,
+    rejected: u8,
+    searching: bool,
+    unused: u8,
+    refuted: bool
+});

@@ -5,7 +5,7 @@ use core::num::NonZeroU32;
 use crate::config_error::ConfigError;
 use crate::gate::Pacing;
 use crate::law::record::record;
-use crate::law::{Law, Move, Pace, Sample};
+use crate::law::{Law, Move, Pace, Sample, Sent};
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -292,8 +292,8 @@ impl Law for Tchannel {
         Pace { not_before, rejection, ..Pace::UNLIMITED }
     }
 
-    fn sent(&self, state: &mut TchannelState, now: Instant, _: u32, _: u16, _: &mut Rng) {
-        *state = self.at(state, now);
+    fn sent(&self, state: &mut TchannelState, sent: &Sent, _: &mut Rng) {
+        *state = self.at(state, sent.now);
         state.sent = state.sent.saturating_add(1);
     }
 

@@ -3,7 +3,7 @@
 use core::num::NonZeroU16;
 
 use tidegate::gate::Pacing;
-use tidegate::law::{Adaptive, Aimd, AimdConcurrency, Law, Sample};
+use tidegate::law::{Adaptive, Aimd, AimdConcurrency, Law, Sample, Sent};
 use tidegate::shared::{Coordinator, GRANT_BYTES, Leases, Member, REQUEST_BYTES};
 use tidegate::{Call, Controller, Decision, Hint, Outcome, Policy, Quota, Rng, Span};
 
@@ -548,7 +548,7 @@ fn a_cooldown_has_the_requested_length_for_any_lookahead() {
 fn a_law_learns_only_the_rest_of_a_cooldown_that_is_reported_late() {
     let (law, mut rng) = (Adaptive::DEFAULT, Rng::new(7));
     let (mut state, mut pacing) = (law.start(at(BEGIN)), Pacing::new(at(BEGIN)));
-    law.sent(&mut state, at(BEGIN), 1, 0, &mut rng);
+    law.sent(&mut state, &Sent::new(at(BEGIN)), &mut rng);
     let hint = Hint::NONE.and_retry_after(Span::from_secs(10));
     let now = at(BEGIN + 7 * SECOND);
     let mut sample = Sample::new(now, at(BEGIN), Outcome::Throttled);

@@ -31,7 +31,7 @@ DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
-PHASE_BYTES = 34
+PHASE_BYTES = 36
 CAP_BYTES = 5
 INSTANTS = ("release", "fresh_at", "interval_end")
 
@@ -89,20 +89,37 @@ class Adaptive(Law):
         return logs.fine(self.ceiling)
 
     def quota_interval(self):
-        if self.hinted.unit == 0:
+        if self.hinted.unit == 0 or (not self.is_open() and self.phase.refuted):
             return 0
         return min(logs.octaves(self.hinted.unit, self.usual.octave), self.longest())
 
-    def base(self):
+    def exceeds_quota(self, now):
+        """Whether more was served than two windows or a bucket of the told quota allow."""
+        more = self.meter.calls(self.usual) - 2 * self.hinted.limit
+        if more <= 0:
+            return False
+        least = add(add(self.quota_interval(), logs.ratio(16 * 8, 17 * 7)), log(more))
+        return least > log(self.meter.cycle(now))
+
+    def begin_paced(self, now):
+        refuted = self.exceeds_quota(now)
+        self.phase = Paced(self.apart)
+        self.phase.refuted = refuted
+
+    def base(self, now):
         """The interval that probes double."""
-        return log(SECOND // 10) if self.is_open() else self.apart
+        if not self.is_open():
+            return self.apart
+        tenth = log(SECOND // 10)
+        mean = self.meter.mean(now, self.usual)
+        return tenth if self.calls > 0 or mean == 0 else min(mean, tenth)
 
     def doublings(self, misses):
         return max(0, misses - (DARK - 1 if self.down else 1))
 
     def doubled(self, doublings, now):
         """The interval during consecutive misses."""
-        base = self.base()
+        base = self.base(now)
         if doublings == 0:
             return base
         dark, some = log(since(self.missed_at, now)), log(20 * SECOND)
@@ -157,7 +174,7 @@ class Adaptive(Law):
         for name in INSTANTS:
             setattr(self, name, min(getattr(self, name), latest))
 
-    def released(self, now, cost, attempt, chance):
+    def released(self, now, held, cost, attempt, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
@@ -180,7 +197,7 @@ class Adaptive(Law):
         else:
             shortest = self.shortest()
             self.apart, self.phase.target = max(self.apart, shortest), max(self.phase.target, shortest)
-            self.advance(now, self.usual.interval_of(cost, self.current(now)), chance)
+            self.advance(now, held, self.usual.interval_of(cost, self.current(now)), chance)
         if attempt > 0 and self.own > 0:
             self.delay_retries(now, 0, attempt, chance)
 
@@ -227,10 +244,10 @@ class Adaptive(Law):
                 # The first call.
                 self.meter, self.event_at = Meter(now), now
 
-    def advance(self, now, interval, chance):
+    def advance(self, now, held, interval, chance):
         width = logs.span(logs.octaves(add(interval, logs.fine(self.phase.depth())), -2))
         step = logs.span(interval)
-        self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS))) + step)
+        self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS)), held) + step)
         drawn = within(within(self.interval_end - width // 2) + chance.between(0, width))
         self.fresh_at = min(drawn, within(now + self.longest_wait(interval)))
         # A retry that has missed delays the next one.
@@ -334,6 +351,8 @@ class Adaptive(Law):
             hinted.most = min(hinted.most, limit)
         if self.is_open():
             self.phase.see_left(left, min(sample.in_flight + 1, U16))
+        else:
+            self.phase.unused = min(self.phase.unused + 1, 255) if hinted.is_full() else 0
         waited = sample.rate_limited or sample.outcome != "ok"
         hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
@@ -476,7 +495,7 @@ class Adaptive(Law):
             served = self.meter.calls(self.usual)
             rejected = max(0, log(max(1, self.phase.sends)) - log(max(1, served)))
         self.apart = min(add(add(sent, rejected // 2), logs.ratio(7, 4)), SLOWEST)
-        self.phase = Paced(self.apart)
+        self.begin_paced(now)
 
     def flight(self):
         """The number of calls in flight at this rate, as a coarse logarithm."""
@@ -518,7 +537,9 @@ class Adaptive(Law):
     def cool_down(self, now, wait, busy, chance):
         self.leave_out_silence(now)
         hinted = within(now + wait)
-        wait = min(wait, logs.span(self.longest()))
+        # At least a quarter of the time since the first rejection.
+        dark = since(self.missed_at, now) if self.misses > 0 else 0
+        wait = min(max(wait, dark // 4), logs.span(self.longest()))
         end = within(now + wait)
         calls, cycle = self.meter.calls(self.usual), log(self.meter.cycle(end))
         before = 0
@@ -526,6 +547,9 @@ class Adaptive(Law):
             if self.phase.probing:
                 before = self.interval_end
             self.phase.probing = True
+            if self.misses == 0:
+                self.missed_at = now
+            self.misses = max(self.misses, DARK)
             spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), wait // 8)
         else:
             if self.calls == 0 or self.suspects > 0:
@@ -561,7 +585,7 @@ class Adaptive(Law):
         self.event_at = now
         counted = calls + 1 if calls < FEW else calls
         self.apart = min(log(self.meter.cycle(now)) - log(counted), SLOWEST)
-        self.phase = Paced(self.apart)
+        self.begin_paced(now)
         self.phase.searching = False
         self.phase.cover(counted)
         self.misses, self.calls, self.down = 0, 0, False
@@ -606,9 +630,12 @@ class Adaptive(Law):
             self.apart = max(fit(self.apart - step), paced.target)
             return "faster"
         quota = self.quota_interval()
+        paced.refuted |= self.apart <= quota and self.exceeds_quota(sample.now)
         weight = weight_of(self.apart)
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
+        if paced.unused >= 16:
+            weight += 2 << 8
         grown = fit(self.apart - paced.grow(weight, most))
         if quota and paced.least > 4 << 4:
             # Each rejection costs a cooldown: a 64th below the quota, not an eighth above it.

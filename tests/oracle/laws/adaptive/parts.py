@@ -299,14 +299,14 @@ class Paced:
 
     FIELDS = (
         "target i32 length u8 window u8 least u8 flight u8 progress u32 successes u16 gap u8 cooldowns u8"
-        " base i32 noise noise rejected u8 searching flag"
+        " base i32 noise noise rejected u8 searching flag unused u8 refuted flag"
     )
 
     def __init__(self, target):
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 1
         self.flight = self.window = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
-        self.searching = True
+        self.searching, self.unused, self.refuted = True, 0, False
         self.noise = Noise()
 
     def aim(self):
@@ -434,6 +434,10 @@ class Hinted:
     def is_low(self):
         """Whether less than a quarter of the pool is left."""
         return self.left < (self.most + 3) // 4
+
+    def is_full(self):
+        """Whether at most a sixteenth of the pool is used."""
+        return self.left != UNKNOWN and self.left > 0 and self.left >= self.most - self.most // 16
 
     def calls_left(self, refilled, starts):
         """The limit on calls in flight if what remains has to last, or is less than half. Slow start leaves room."""
