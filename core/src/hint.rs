@@ -143,6 +143,11 @@ impl Hint {
             || self.period.is_some()
     }
 
+    /// Whether the server says that enough is left for a call of `cost`.
+    pub(crate) fn has_room(&self, cost: u32) -> bool {
+        self.remaining >= Some(cost.into())
+    }
+
     /// Whether less is left than `cost`.
     pub(crate) const fn is_used_up(&self, cost: u32) -> bool {
         matches!(self.remaining, Some(left) if left < cost as u64)

@@ -53,8 +53,9 @@ impl AdaptiveState {
     pub(super) fn reject(&mut self, sample: &Sample<'_>, tolerance: u16, rng: &mut Rng) -> Move {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
-        let told = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
         let begins = self.calls == 0;
+        let tells = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
+        let told = tells && !sample.hint.has_room(sample.cost) && !self.is_alone(sample);
         let cuts = sample.fresh && self.is_evident(sample, told, tolerance);
         if cuts {
             (self.suspects, self.score) = (0, 0);
@@ -94,6 +95,11 @@ impl AdaptiveState {
         if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }
 
+    /// Whether the server may reject only this call: it was rejected twice before, and others are served meanwhile.
+    pub(super) const fn is_alone(&self, sample: &Sample<'_>) -> bool {
+        sample.attempt > 1 && self.calls == 0
+    }
+
     /// Whether a rejection shows that the rate is too high, and not that the server rejects this call
     /// each time and serves all others. What the server says about its limit does, and so does the first
     /// rejection of a run once there is a rate, unless it may be chance.
@@ -111,7 +117,10 @@ impl AdaptiveState {
         }
         // What a server says about its limit is never noise.
         let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
-        begins && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
+        // If it says that enough is left, it may reject only this call, and another rejection has to confirm it.
+        self.calls == u8::from(sample.hint.has_room(sample.cost))
+            && !self.is_chance()
+            && (tolerance == 0 || !self.is_noise(tolerance))
     }
 
     /// Whether the first rejection of a run is noise. If so were the latest hits, the rate returns.

@@ -5,7 +5,8 @@ use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
 use super::{AdaptiveState, Phase, SLOWEST};
 use crate::hint::SHORTEST;
-use crate::law::Move;
+use crate::law::{Move, Sample};
+use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
@@ -18,11 +19,11 @@ impl AdaptiveState {
     /// so soon that it is only pacing.
     pub(super) fn cool_down(
         &mut self,
-        now: Instant,
+        sample: &Sample<'_>,
         wait: Span,
-        busy: bool,
         rng: &mut Rng,
     ) -> Option<Move> {
+        let now = sample.now;
         let own = match self.phase {
             Phase::Open(_) => self.round_trip(),
             Phase::Paced(_) => self.interval.span(),
@@ -55,12 +56,14 @@ impl AdaptiveState {
             let each = (cycle - Log::of(calls.into())).span();
             each.max(self.round_trip()).min(wait.halved(3))
         } else {
-            if self.calls == 0 || self.suspects > 0 {
-                self.suspects = 0;
-                self.hit(now, wait);
+            if !self.is_alone(sample) {
+                if self.calls == 0 || self.suspects > 0 {
+                    self.suspects = 0;
+                    self.hit(now, wait);
+                }
+                self.note_miss(now, true, sample.outcome == Outcome::Busy);
+                (self.misses, self.calls) = (self.misses.max(DARK), self.calls.max(DARK));
             }
-            self.note_miss(now, true, busy);
-            (self.misses, self.calls) = (self.misses.max(DARK), self.calls.max(DARK));
             let each = cycle - Log::of(calls.max(RIPE).into());
             each.max(self.target()).span()
         };

@@ -437,7 +437,7 @@ impl Law for Adaptive {
         {
             // The rest of the wait: responses of leased calls are processed late.
             let wait = sample.hinted_at() + wait - now;
-            if let Some(moved) = state.cool_down(now, wait, sample.outcome == Outcome::Busy, rng) {
+            if let Some(moved) = state.cool_down(sample, wait, rng) {
                 return moved;
             }
         }

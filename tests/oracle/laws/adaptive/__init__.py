@@ -306,7 +306,7 @@ class Adaptive(Law):
             own = self.round_trip() if self.is_open() else logs.span(self.apart)
             # A shorter wait may only be pacing.
             if asked > SECOND and asked > within(2 * own):
-                return self.cool_down(now, asked, sample.outcome == "busy", chance)
+                return self.cool_down(sample, asked, chance)
         moved = self.reject(sample, chance)
         return "slower" if confirmed else moved
 
@@ -381,6 +381,7 @@ class Adaptive(Law):
         cooldown = min(asked or 0, sample.ceiling)
         hint = sample.hint
         told = any(number is not None for number in (asked, hint.left, hint.reset, hint.limit, hint.period))
+        told = told and not self.has_room(sample) and not self.is_alone(sample)
         first = self.calls == 0
         cuts = sample.fresh and self.is_evident(sample, told, first)
         if cuts:
@@ -404,6 +405,14 @@ class Adaptive(Law):
             self.back_off(now, cooldown, sample.attempt, chance)
         return "slower" if cuts or not (first or self.is_open()) else None
 
+    def has_room(self, sample):
+        """Whether the server says that enough is left for the call."""
+        return sample.hint.left is not None and sample.hint.left >= sample.cost
+
+    def is_alone(self, sample):
+        """Whether the server may reject only this call: rejected twice before, while others are served."""
+        return sample.attempt > 1 and self.calls == 0
+
     def is_evident(self, sample, told, first):
         """Whether a rejection shows that the rate is too high: not if it may be chance, nor if the server
         may reject this one call each time."""
@@ -418,9 +427,10 @@ class Adaptive(Law):
             return many
         paced = self.phase
         chance = paced.successes < 4 and paced.rejected < paced.successes
-        if first and chance:
+        begins = self.calls == int(self.has_room(sample))
+        if begins and chance:
             paced.rejected = min(paced.rejected + 1, 255)
-        return first and not chance and not self.is_noise(told)
+        return begins and not chance and not self.is_noise(told)
 
     def is_noise(self, told):
         """Whether the first rejection of a run is noise. What a server says about its limit never is."""
@@ -534,7 +544,8 @@ class Adaptive(Law):
         self.phase.target = self.apart
         self.event_at = now
 
-    def cool_down(self, now, wait, busy, chance):
+    def cool_down(self, sample, wait, chance):
+        now = sample.now
         self.leave_out_silence(now)
         hinted = within(now + wait)
         # At least a quarter of the time since the first rejection.
@@ -552,11 +563,12 @@ class Adaptive(Law):
             self.misses = max(self.misses, DARK)
             spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), wait // 8)
         else:
-            if self.calls == 0 or self.suspects > 0:
-                self.suspects = 0
-                self.hit(now, wait)
-            self.note_miss(now, True, busy)
-            self.misses, self.calls = max(DARK, self.misses), max(DARK, self.calls)
+            if not self.is_alone(sample):
+                if self.calls == 0 or self.suspects > 0:
+                    self.suspects = 0
+                    self.hit(now, wait)
+                self.note_miss(now, True, sample.outcome == "busy")
+                self.misses, self.calls = max(DARK, self.misses), max(DARK, self.calls)
             spread = logs.span(max(fit(cycle - log(max(calls, RIPE))), self.phase.target))
         ceiling = logs.span(self.longest())
         latest = within(now + ceiling)
