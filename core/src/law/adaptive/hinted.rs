@@ -149,7 +149,8 @@ impl AdaptiveState {
 
     /// The first rate is known, so calls are paced from now on.
     pub(super) fn begin_paced(&mut self, now: Instant) {
-        let refuted = self.exceeds_quota(now);
+        let refuted =
+            matches!(&self.phase, Phase::Open(open) if open.told) && self.exceeds_quota(now);
         self.phase = Phase::Paced(Paced { refuted, ..Paced::new(self.interval) });
     }
 
@@ -169,7 +170,7 @@ impl AdaptiveState {
         let calls = self.usual.calls_in(limit);
         if let (1.., Some(period)) = (limit, hint.period) {
             let unit = of_quota(limit, period);
-            self.rescale(sample, calls, unit);
+            self.see_quota(sample, calls, unit);
             self.hinted.unit = unit;
         } else if sample.fresh && sample.outcome == Outcome::Ok {
             // A value that is no longer reported must not apply forever.
@@ -204,16 +205,23 @@ impl AdaptiveState {
         };
     }
 
-    /// The same limit has another period, which changes every client's share.
-    fn rescale(&mut self, sample: &Sample<'_>, limit: u32, unit: Log) {
+    /// The response tells this quota. If the same limit has another period, every client's share changes. What was
+    /// served under another quota says nothing about this one.
+    fn see_quota(&mut self, sample: &Sample<'_>, limit: u32, unit: Log) {
         const MOST: Log = Log::OCTAVE.octaves(1);
         const LEAST: Log = Log::of_ratio(16, 15);
-        let known = self.hinted.unit > Log::ZERO && limit == self.hinted.limit && sample.fresh;
         let changed = (unit - self.hinted.unit).min(MOST).max(-MOST);
-        if known
-            && changed.max(-changed) > LEAST
-            && let Phase::Paced(paced) = &mut self.phase
-        {
+        let change = changed.max(-changed);
+        let known = self.hinted.unit > Log::ZERO;
+        if known && change > Log::OCTAVE.halved() {
+            self.meter.restart(sample.now);
+        }
+        let paced = match &mut self.phase {
+            Phase::Open(open) => return open.told = change <= LEAST,
+            Phase::Paced(paced) => paced,
+        };
+        paced.refuted &= change <= LEAST;
+        if known && limit == self.hinted.limit && sample.fresh && change > LEAST {
             // A client is never slowed to more than the longest cooldown.
             let most = self.interval.max(Log::of_coarse(self.ceiling.into()));
             self.interval = (self.interval + changed).min(most);

@@ -37,6 +37,8 @@ pub(super) struct Open {
     refilled: u16,
     /// Whether the latest rejection that nothing has confirmed said that the server is too busy.
     pub(super) busy: bool,
+    /// Whether the latest two responses told the same quota.
+    pub(super) told: bool,
     /// Calls in a row that came much sooner than those of the last full block.
     sooner: u8,
     /// The limit on calls in flight when doubling began. Last, so that the fields which begin as zero are whole words.
@@ -67,6 +69,7 @@ impl Open {
             heard: 0,
             refilled: 0,
             busy: false,
+            told: false,
             sooner: 0,
         }
     }
@@ -248,7 +251,7 @@ fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16, busy: bool, sooner: u8 });
+fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16, busy: bool, told: bool, sooner: u8 });
 
 #[cfg(test)]
 mod tests {

@@ -102,7 +102,7 @@ class Adaptive(Law):
         return least > log(self.meter.cycle(now))
 
     def begin_paced(self, now):
-        refuted = self.exceeds_quota(now)
+        refuted = self.is_open() and self.phase.told and self.exceeds_quota(now)
         self.phase = Paced(self.apart)
         self.phase.refuted = refuted
 
@@ -329,8 +329,14 @@ class Adaptive(Law):
         if hint.limit and hint.period is not None:
             unit = unit_of(hint.limit, hint.period)
             change = max(-2 * logs.OCTAVE, min(fit(unit - hinted.unit), 2 * logs.OCTAVE))
-            known = hinted.unit > 0 and limit == hinted.limit and sample.fresh
-            if known and abs(change) > logs.ratio(16, 15) and not self.is_open():
+            known, changed = hinted.unit > 0, abs(change) > logs.ratio(16, 15)
+            if known and abs(change) > logs.OCTAVE // 2:
+                self.meter = Meter(sample.now, True)
+            if self.is_open():
+                self.phase.told = not changed
+            else:
+                self.phase.refuted &= not changed
+            if known and limit == hinted.limit and sample.fresh and changed and not self.is_open():
                 # Not slower than the longest cooldown.
                 most = max(self.apart, self.longest())
                 self.apart = min(add(self.apart, change), most)
@@ -635,14 +641,13 @@ class Adaptive(Law):
         paced.searching &= paced.successes < 8
         if not sample.rate_limited or self.misses > 0:
             return None
-        flight = self.flight()
+        flight, quota = self.flight(), self.quota_interval()
+        paced.refuted |= self.apart <= quota and self.exceeds_quota(sample.now)
         most = -(4 << 8) - max(flight, 0)
         if self.apart > paced.target:
             step = logs.growth(most + (2 << 8))
             self.apart = max(fit(self.apart - step), paced.target)
             return "faster"
-        quota = self.quota_interval()
-        paced.refuted |= self.apart <= quota and self.exceeds_quota(sample.now)
         weight = weight_of(self.apart)
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8

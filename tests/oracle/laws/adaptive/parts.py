@@ -140,7 +140,7 @@ class Open:
 
     FIELDS = (
         "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
-        " busy flag sooner u8"
+        " busy flag told flag sooner u8"
     )
 
     def __init__(self, together=False):
@@ -150,6 +150,7 @@ class Open:
         self.cap = None
         self.left = self.heard = self.refilled = 0
         self.busy = False  # The latest suspect.
+        self.told = False  # Whether the latest two responses told the same quota.
         self.sooner = 0  # Calls in a row that came much sooner than those of the last full block.
 
     def limit(self, passed):
