@@ -74,15 +74,23 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         None
     }
 
-    pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
+    /// Ends a call. Without a reply now or before, it is abandoned.
+    pub(crate) fn end(&mut self, reply: Option<Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.change(|gate, now| gate.settle(now, permit, reply));
-            observe::settled(&self.lane, reply.outcome);
+            let has_learnt = permit.own.has_learnt();
+            self.lane.change(|gate, now| gate.end(now, permit, reply));
+            if !has_learnt {
+                let outcome = reply.map_or(Outcome::Abandoned, |reply| reply.outcome);
+                observe::settled(&self.lane, outcome);
+            }
         }
     }
 
+    /// A second reply is ignored.
     pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
-        if let Some(permit) = &mut self.permit {
+        if let Some(permit) = &mut self.permit
+            && !permit.own.has_learnt()
+        {
             self.lane.change(|gate, now| gate.learn(now, permit, reply));
             observe::settled(&self.lane, reply.outcome);
         }
@@ -115,18 +123,6 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     pub(crate) fn refund(&mut self) {
         if let Some(permit) = self.take() {
             self.lane.change(|gate, now| gate.refund(now, permit));
-            observe::changed(&self.lane);
-        }
-    }
-
-    /// Ends a call. It is abandoned if it has not learnt from a response.
-    pub(crate) fn release(&mut self, has_learnt: bool) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.change(|gate, now| gate.release(now, permit));
-            match has_learnt {
-                true => observe::changed(&self.lane),
-                false => observe::settled(&self.lane, Outcome::Abandoned),
-            }
         }
     }
 }

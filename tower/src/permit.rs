@@ -1,7 +1,7 @@
 //! The permit: the right to one attempt.
 
 use std::fmt;
-use std::mem::{replace, take};
+use std::mem::take;
 
 use tidegate::{Call, Reply};
 
@@ -35,12 +35,11 @@ use crate::timer::{Timer, Tokio};
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) call: Call<LIMITS>,
     pub(crate) layers: Layers<LIMITS, T>,
-    has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     pub(crate) const fn new(layers: Layers<LIMITS, T>, call: Call<LIMITS>) -> Self {
-        Self { call, layers, has_learnt: false }
+        Self { call, layers }
     }
 
     /// The permit, without which this one is empty.
@@ -52,8 +51,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         &self.layers[self.layers.len() - 1].lane
     }
 
-    /// Passes a reply to each key with `learn`. The last one gets all of it, and the others the outcome, or nothing if
-    /// the hints say that the last one's limit is used up.
+    /// Passes a reply to each key. The last one gets all of it, and the others the outcome, or nothing if the hints say
+    /// that the last one's limit is used up.
     fn teach(
         &mut self,
         reply: Reply<LIMITS>,
@@ -71,10 +70,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
     /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
     pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
-        match self.has_learnt {
-            true => self.layers.iter_mut().for_each(|layer| layer.release(true)),
-            false => self.teach(reply, Layer::settle),
-        }
+        self.teach(reply, |layer, reply| layer.end(Some(reply)));
     }
 
     pub(crate) fn take_back(&mut self) {
@@ -102,9 +98,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
-        if !replace(&mut self.has_learnt, true) {
-            self.teach(reply.into(), Layer::learn);
-        }
+        self.teach(reply.into(), Layer::learn);
     }
 
     /// Corrects the cost of the call after [`learn`](Self::learn), for example when the end of a stream reports how
@@ -188,8 +182,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
-        let has_learnt = self.has_learnt;
-        self.layers.iter_mut().for_each(|layer| layer.release(has_learnt));
+        self.layers.iter_mut().for_each(|layer| layer.end(None));
     }
 }
 
