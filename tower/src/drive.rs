@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use tidegate::{FastestCall, Instant, Outcome, Reason, Reply};
 
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::observe::{self, Attempt};
 use crate::permit::Permit;
 use crate::response::Hold;
-use crate::timer::{Timer, Tokio};
+use crate::timer::{Alarm, Timer, Tokio};
 
 /// The permit of a call that has its response. The call ends when this is dropped, for example at
 /// the end of the response's body.
@@ -188,15 +188,15 @@ async fn within<T: Timer, F: Future>(
     if deadline == Instant::MAX {
         return Some(future.await);
     }
-    while timer.now() < deadline {
-        let mut sleep = pin!(timer.sleep_until(deadline));
-        let first = poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
-        });
-        if let Some(output) = first.await {
-            return Some(output);
+    let mut alarm = Alarm::default();
+    poll_fn(|cx| {
+        while timer.now() < deadline {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            ready!(alarm.poll(timer, deadline, cx));
         }
-    }
-    None
+        Poll::Ready(None)
+    })
+    .await
 }

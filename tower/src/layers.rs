@@ -42,36 +42,28 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         self.permit.is_some()
     }
 
-    /// A new call joins the queue. `None` if it is admitted at once.
-    pub(crate) fn join(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
+    /// A call joins the queue. `None` if it is admitted at once. One that is not new renews the permit that it has, or
+    /// takes its turn again.
+    pub(crate) fn join(
+        &mut self,
+        call: &Call<LIMITS>,
+        is_new: bool,
+    ) -> Result<Option<Ticket>, Error> {
+        let before = self.take();
         let (lane, place) = (&self.lane, &mut self.place);
-        let joined = lane.act(|desk, now| {
-            desk.join(now, call, place).map_err(|reason| lane.rejected(reason, now))
-        });
-        joined.map(|joined| self.admitted(joined))
-    }
-
-    /// A call that was here before renews the permit that it has, or takes its turn again.
-    pub(crate) fn rejoin(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
-        let (before, lane, place) = (self.take(), &self.lane, self.place);
         let joined = lane.act(|desk, now| {
             if let Some(permit) = before
                 && let Some(permit) = desk.change(|gate| gate.renew(now, permit, call))
             {
                 return Ok(Joined::Admitted(permit));
             }
-            let joined = desk.queue.rejoin(now, &mut desk.gate, call, place);
-            joined.map_err(|reason| lane.rejected(reason, now))
+            desk.join(now, call, place, is_new).map_err(|reason| lane.rejected(reason, now))
         });
-        joined.map(|joined| self.admitted(joined))
-    }
-
-    fn admitted(&mut self, joined: Joined<Right<LIMITS>>) -> Option<Ticket> {
-        match joined {
+        match joined? {
             Joined::Admitted(right) => self.permit = Some(right),
-            Joined::Waits(ticket) => return Some(ticket),
+            Joined::Waits(ticket) => return Ok(Some(ticket)),
         }
-        None
+        Ok(None)
     }
 
     /// Ends a call. Without a reply now or before, it is abandoned.

@@ -121,16 +121,6 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
     /// nothing.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tidegate_tower::Gate;
-    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
-    ///
-    /// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
-    /// gate.try_acquire().unwrap().refund();
-    /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
-    /// ```
     pub fn refund(mut self) {
         self.take_back();
     }
