@@ -6,6 +6,7 @@
 //! atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
 //! from the file's inode that it has lost the seat.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -83,6 +84,6 @@ impl Place {
 
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
-        system::number(&self.path)
+        system::number(fs::metadata(&self.path))
     }
 }
