@@ -45,7 +45,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     fn drop(&mut self) {
-        self.permit.end(self.reply);
+        self.permit.end(&self.reply);
     }
 }
 

@@ -67,7 +67,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     }
 
     /// Ends a call. Without a reply now or before, it is abandoned.
-    pub(crate) fn end(&mut self, reply: Option<Reply<LIMITS>>) {
+    pub(crate) fn end(&mut self, reply: Option<&Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
             let has_learnt = permit.own.has_learnt();
             self.lane.change(|gate, now| gate.end(now, permit, reply));
@@ -79,7 +79,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     }
 
     /// A second reply is ignored.
-    pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
+    pub(crate) fn learn(&mut self, reply: &Reply<LIMITS>) {
         if let Some(permit) = &mut self.permit
             && !permit.own.has_learnt()
         {

@@ -55,21 +55,21 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// that the last one's limit is used up.
     fn teach(
         &mut self,
-        reply: Reply<LIMITS>,
-        mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
+        reply: &Reply<LIMITS>,
+        mut learn: impl FnMut(&mut Layer<LIMITS, T>, &Reply<LIMITS>),
     ) {
         let Some((last, others)) = self.layers.split_last_mut() else { return };
         if others.is_empty() {
             return learn(last, reply);
         }
-        let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
+        let of_last = last.permit.as_ref().map(|permit| permit.others_learn(reply));
         let learns = of_last.unwrap_or(reply.outcome.into());
         learn(last, reply);
-        others.iter_mut().for_each(|layer| learn(layer, learns));
+        others.iter_mut().for_each(|layer| learn(layer, &learns));
     }
 
     /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
-    pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
+    pub(crate) fn end(&mut self, reply: &Reply<LIMITS>) {
         self.teach(reply, |layer, reply| layer.end(Some(reply)));
     }
 
@@ -80,7 +80,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
     /// with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        self.end(reply.into());
+        self.end(&reply.into());
     }
 
     /// Reports the result, and keeps the slot until the permit is dropped: the headers of a response are known before
@@ -98,7 +98,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
-        self.teach(reply.into(), Layer::learn);
+        self.teach(&reply.into(), Layer::learn);
     }
 
     /// Corrects the cost of the call after [`learn`](Self::learn), for example when the end of a stream reports how
@@ -150,7 +150,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// [`Reason::Final`]: tidegate::Reason::Final
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
         let (reply, call) = (reply.into(), self.call);
-        self.end(reply);
+        self.end(&reply);
         self.call = self.layers[0].lane.retry(&call, reply)?;
         // The other keys see another attempt, and not a new call.
         self.layers[1..].iter().for_each(|layer| _ = layer.lane.retry(&call, reply));

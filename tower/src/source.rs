@@ -71,16 +71,21 @@ impl<const LIMITS: usize> Source<LIMITS> {
 
     /// Ends a call. Without a reply now or before, it is abandoned.
     #[inline]
-    pub(crate) fn end(&mut self, now: Instant, right: Right<LIMITS>, reply: Option<Reply<LIMITS>>) {
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        right: Right<LIMITS>,
+        reply: Option<&Reply<LIMITS>>,
+    ) {
         #[cfg(feature = "local")]
-        let reply = match (&mut self.leased, right.lease) {
-            (Some(leased), Some((lease, learnt))) => {
-                let all = learnt.map(|learnt| *learnt).or(reply.as_ref().map(of_one));
-                leased.member.settle(now, lease, all.unwrap_or(Outcome::Abandoned.into()));
-                reply.map(|reply| reply.outcome.into())
-            }
-            _ => reply,
-        };
+        if let (Some(leased), Some((lease, learnt))) = (&mut self.leased, right.lease) {
+            let all = learnt.map(|learnt| *learnt).or(reply.map(of_one));
+            leased.member.settle(now, lease, all.unwrap_or(Outcome::Abandoned.into()));
+            return match reply {
+                Some(reply) => self.own.settle(now, right.own, reply.outcome),
+                None => self.own.release(right.own),
+            };
+        }
         match reply {
             Some(reply) => self.own.settle(now, right.own, reply),
             None => self.own.release(right.own),
@@ -88,10 +93,10 @@ impl<const LIMITS: usize> Source<LIMITS> {
     }
 
     #[inline]
-    pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: Reply<LIMITS>) {
+    pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: &Reply<LIMITS>) {
         #[cfg(feature = "local")]
         if let Some((_, learnt)) = &mut right.lease {
-            *learnt = Some(Box::new(of_one(&reply)));
+            *learnt = Some(Box::new(of_one(reply)));
             return self.own.learn(now, &mut right.own, reply.outcome);
         }
         self.own.learn(now, &mut right.own, reply);
