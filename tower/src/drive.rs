@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::observe::{self, Attempt};
 use crate::permit::Permit;
 use crate::response::Hold;
-use crate::timer::{Alarm, Timer, Tokio};
+use crate::timer::{Timer, Tokio};
 
 /// The permit of a call that has its response. The call ends when this is dropped, for example at
 /// the end of the response's body.
@@ -188,13 +188,14 @@ async fn within<T: Timer, F: Future>(
     if deadline == Instant::MAX {
         return Some(future.await);
     }
-    let mut alarm = Alarm::default();
+    let mut sleep = pin!(timer.sleep_until(deadline));
     poll_fn(|cx| {
         while timer.now() < deadline {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
-            ready!(alarm.poll(timer, deadline, cx));
+            ready!(sleep.as_mut().poll(cx));
+            sleep.set(timer.sleep_until(deadline)); // it ended early
         }
         Poll::Ready(None)
     })
