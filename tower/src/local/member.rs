@@ -49,7 +49,7 @@ impl Leased {
     ) -> Self {
         let place = &sharing.post.place;
         let mut member = Member::new(random(), place.alone, now);
-        member.set_expiry(span(place.expiry));
+        member.set_expiry(span(place.share.expiry));
         Self {
             member: CountedMember::new(member),
             armed: Instant::MAX,

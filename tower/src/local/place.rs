@@ -26,12 +26,10 @@ const AGAIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Place {
+    pub(super) share: Share,
     pub(super) folder: PathBuf,
-    pub(super) name: String,
     /// The path that members connect to.
     pub(super) path: PathBuf,
-    pub(super) expiry: Duration,
-    pub(super) heartbeat: Duration,
     pub(super) alone: Quota,
     pub(super) standing: Mutex<Standing>,
     /// What was reported in the last minute, and when.
@@ -40,7 +38,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(share: Share, policy: Policy<AnyLaw>) -> Result<Self, LocalError> {
-        let Share { name, folder, expiry, alone, heartbeat } = share;
+        let Share { name, folder, expiry, alone, heartbeat } = share.clone();
         let mut letters = name.bytes();
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let begins = letters.next().is_some_and(|byte| is_word(&byte));
@@ -61,11 +59,9 @@ impl Place {
         }
         let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
         Ok(Self {
+            share,
             folder,
-            name,
             path,
-            expiry,
-            heartbeat,
             alone: alone.map_or_else(second, Ok)?,
             standing: Mutex::new(Standing::new(policy, expiry, heartbeat)),
             reported: Mutex::default(),
@@ -78,7 +74,7 @@ impl Place {
         if reported.iter().all(|(earlier, _)| earlier != trouble) {
             reported.push((trouble.clone(), Instant::now()));
             drop(reported);
-            observe::troubled(&self.name, trouble);
+            observe::troubled(&self.share.name, trouble);
         }
     }
 

@@ -43,7 +43,7 @@ impl Post {
     pub(crate) fn set_policy<const LIMITS: usize>(&self, policy: Policy<AnyLaw, LIMITS>) {
         let Some(law) = policy.laws().first().copied() else { return };
         let (seat, place) = (self.seat(), &self.place);
-        let next = Standing::new(policy.limits([law]), place.expiry, place.heartbeat);
+        let next = Standing::new(policy.limits([law]), place.share.expiry, place.share.heartbeat);
         lock(&place.standing).set(next, seat.is_some());
         // Stored before: a seat that is taken meanwhile gets it from there.
         seat.iter().for_each(|seat| seat.set_policy());

@@ -24,7 +24,7 @@ pub(super) struct RecordFile {
 
 impl RecordFile {
     pub(super) fn new(place: &Place, key: &[u8]) -> Self {
-        let name = format!("{}-{:016x}.budget", place.name, digest(key));
+        let name = format!("{}-{:016x}.budget", place.share.name, digest(key));
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
