@@ -70,6 +70,12 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Permit<LIMITS, C> {
         self.costs
     }
 
+    /// Whether the controller has [learned](crate::Controller::learn) from its response.
+    #[must_use]
+    pub const fn has_learnt(&self) -> bool {
+        self.learnt
+    }
+
     /// What the other keys of a call with several keys learn from the reply, if this permit belongs to the key that the
     /// hints describe: the outcome, without the hints and the cost. They learn nothing if the hints say that the call
     /// was throttled because a limit of this key is used up: less of it is left than the call costs.

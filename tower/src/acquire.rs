@@ -26,19 +26,6 @@ use crate::timer::{Alarm, Timer, Tokio, cooperate, waker};
 /// Waits for a permit. Returned by [`Call::acquire`](crate::Call::acquire).
 ///
 /// It may be dropped at any time. The call then leaves the queue, and the next one takes its turn.
-///
-/// ```
-/// use tidegate_tower::{Acquire, Gate};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), tidegate_tower::Error> {
-/// let gate = Gate::adaptive();
-/// let (one, two): (Acquire, Acquire) = (gate.acquire(), gate.acquire());
-/// drop(one);
-/// drop(two.await?);
-/// assert_eq!(gate.stats().counts.admitted, 1);
-/// # Ok(()) }
-/// ```
 #[must_use = "futures do nothing unless polled"]
 pub struct Acquire<const LIMITS: usize = 1, T: Timer = Tokio> {
     permit: Permit<LIMITS, T>,
@@ -141,7 +128,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
         }
         self.turn = Turn::Out;
         for at in 0..self.permit.layers.len() {
-            if let Some(ticket) = self.permit.layers[at].join(&call)? {
+            if let Some(ticket) = self.permit.layers[at].join(&call, true)? {
                 self.leave();
                 self.turn = Turn::Waits(at, ticket);
             }
@@ -156,7 +143,7 @@ impl<const LIMITS: usize, T: Timer> Acquire<LIMITS, T> {
     fn take_others(&mut self, admitted: Option<usize>) -> Result<(), Error> {
         let Permit { call, layers, .. } = &mut self.permit;
         for (at, layer) in layers.iter_mut().enumerate().filter(|(at, _)| Some(*at) != admitted) {
-            if let Some(ticket) = layer.rejoin(call)? {
+            if let Some(ticket) = layer.join(call, false)? {
                 self.turn = Turn::Waits(at, ticket);
                 self.keep(at, ticket);
                 break;

@@ -52,15 +52,6 @@ impl<R: ?Sized, F: Fn(&R) -> Reply<LIMITS>, const LIMITS: usize> Classify<R, LIM
 /// | `(R, T)` | that of `R` |
 /// | `Result<R, E>` | that of `R` or `E` |
 /// | `Box<dyn Error + Send + Sync>` | that of an error of reqwest in it; any other call failed |
-///
-/// ```
-/// use tidegate_tower::{Classify, Standard};
-/// use tidegate_tower::tidegate::{Outcome, Reply};
-///
-/// let told: Result<Outcome, Outcome> = Ok(Outcome::Throttled);
-/// let reply: Reply = Standard.classify(&told);
-/// assert_eq!(reply.outcome, Outcome::Throttled);
-/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Standard;
 
@@ -121,15 +112,6 @@ where
 
 /// Reads responses like [`Standard`], and treats every error as a failed call. A
 /// [`Throttle`](crate::Throttle) uses it for the results of a service.
-///
-/// ```
-/// use tidegate_tower::{Classify, Responses};
-/// use tidegate_tower::tidegate::{Outcome, Reply};
-///
-/// let lost: Result<Outcome, std::io::Error> = Err(std::io::ErrorKind::ConnectionReset.into());
-/// let reply: Reply = Responses.classify(&lost);
-/// assert_eq!(reply.outcome, Outcome::Failed);
-/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Responses;
 

@@ -62,13 +62,17 @@ impl<const LIMITS: usize> Desk<LIMITS> {
         }
     }
 
-    /// A new call joins, and gets a permit if it may be sent at once.
+    /// A call joins, and gets a permit if it may be sent at once. A new one gets a place.
     pub(crate) fn join(
         &mut self,
         now: Instant,
         call: &Call<LIMITS>,
         place: &mut Place,
+        is_new: bool,
     ) -> Result<Joined<Right<LIMITS>>, Reason> {
+        if !is_new {
+            return self.queue.rejoin(now, &mut self.gate, call, *place);
+        }
         *place = self.queue.place(place.priority());
         if !self.admitted.is_empty() {
             self.pump(now); // A permit that was not taken in time leaves room for this call.

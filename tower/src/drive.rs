@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 use tidegate::{FastestCall, Instant, Outcome, Reason, Reply};
 
@@ -45,7 +45,7 @@ impl<const LIMITS: usize, T: Timer> Guard<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Guard<LIMITS, T> {
     fn drop(&mut self) {
-        self.permit.end(self.reply);
+        self.permit.end(&self.reply);
     }
 }
 
@@ -188,15 +188,16 @@ async fn within<T: Timer, F: Future>(
     if deadline == Instant::MAX {
         return Some(future.await);
     }
-    while timer.now() < deadline {
-        let mut sleep = pin!(timer.sleep_until(deadline));
-        let first = poll_fn(|cx| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Poll::Ready(Some(output)),
-            Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
-        });
-        if let Some(output) = first.await {
-            return Some(output);
+    let mut sleep = pin!(timer.sleep_until(deadline));
+    poll_fn(|cx| {
+        while timer.now() < deadline {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            ready!(sleep.as_mut().poll(cx));
+            sleep.set(timer.sleep_until(deadline)); // it ended early
         }
-    }
-    None
+        Poll::Ready(None)
+    })
+    .await
 }

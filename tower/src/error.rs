@@ -155,16 +155,6 @@ impl std::error::Error for Error {
 }
 
 /// A record of a snapshot that cannot be restored.
-///
-/// ```
-/// use std::collections::BTreeMap;
-/// use std::time::Duration;
-/// use tidegate_tower::Gate;
-///
-/// let damaged = BTreeMap::from([("api.example.com".to_owned(), vec![1, 2, 3])]);
-/// let error = Gate::adaptive().restore(&damaged, Duration::ZERO).unwrap_err();
-/// assert_eq!(&*error.key, "api.example.com");
-/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct RestoreError {

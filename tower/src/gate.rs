@@ -66,15 +66,6 @@ impl Gate {
     }
 
     /// Creates a gate for a known limit.
-    ///
-    /// ```
-    /// use tidegate_tower::Gate;
-    /// use tidegate_tower::tidegate::Quota;
-    ///
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let gate = Gate::fixed(Quota::per_second(5)?.with_burst(5)?);
-    /// # drop(gate); Ok(()) }
-    /// ```
     #[must_use]
     pub fn fixed(quota: Quota) -> Self {
         Self::new(Policy::new(Fixed::new(quota)))
@@ -249,14 +240,6 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Gate<LIMITS, T> {
 }
 
 /// The settings of a gate.
-///
-/// ```
-/// use tidegate_tower::{Builder, Gate, Tokio};
-/// use tidegate_tower::tidegate::Policy;
-///
-/// let gate: Gate = Builder::new(Policy::adaptive(), Tokio::default()).seed(7).build();
-/// assert_eq!(gate.stats().keys, 0);
-/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder makes no gate until `build`"]
 pub struct Builder<const LIMITS: usize = 1, T: Timer = Tokio> {

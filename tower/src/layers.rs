@@ -42,47 +42,47 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
         self.permit.is_some()
     }
 
-    /// A new call joins the queue. `None` if it is admitted at once.
-    pub(crate) fn join(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
+    /// A call joins the queue. `None` if it is admitted at once. One that is not new renews the permit that it has, or
+    /// takes its turn again.
+    pub(crate) fn join(
+        &mut self,
+        call: &Call<LIMITS>,
+        is_new: bool,
+    ) -> Result<Option<Ticket>, Error> {
+        let before = self.take();
         let (lane, place) = (&self.lane, &mut self.place);
-        let joined = lane.act(|desk, now| {
-            desk.join(now, call, place).map_err(|reason| lane.rejected(reason, now))
-        });
-        joined.map(|joined| self.admitted(joined))
-    }
-
-    /// A call that was here before renews the permit that it has, or takes its turn again.
-    pub(crate) fn rejoin(&mut self, call: &Call<LIMITS>) -> Result<Option<Ticket>, Error> {
-        let (before, lane, place) = (self.take(), &self.lane, self.place);
         let joined = lane.act(|desk, now| {
             if let Some(permit) = before
                 && let Some(permit) = desk.change(|gate| gate.renew(now, permit, call))
             {
                 return Ok(Joined::Admitted(permit));
             }
-            let joined = desk.queue.rejoin(now, &mut desk.gate, call, place);
-            joined.map_err(|reason| lane.rejected(reason, now))
+            desk.join(now, call, place, is_new).map_err(|reason| lane.rejected(reason, now))
         });
-        joined.map(|joined| self.admitted(joined))
-    }
-
-    fn admitted(&mut self, joined: Joined<Right<LIMITS>>) -> Option<Ticket> {
-        match joined {
+        match joined? {
             Joined::Admitted(right) => self.permit = Some(right),
-            Joined::Waits(ticket) => return Some(ticket),
+            Joined::Waits(ticket) => return Ok(Some(ticket)),
         }
-        None
+        Ok(None)
     }
 
-    pub(crate) fn settle(&mut self, reply: Reply<LIMITS>) {
+    /// Ends a call. Without a reply now or before, it is abandoned.
+    pub(crate) fn end(&mut self, reply: Option<&Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
-            self.lane.change(|gate, now| gate.settle(now, permit, reply));
-            observe::settled(&self.lane, reply.outcome);
+            let has_learnt = permit.own.has_learnt();
+            self.lane.change(|gate, now| gate.end(now, permit, reply));
+            if !has_learnt {
+                let outcome = reply.map_or(Outcome::Abandoned, |reply| reply.outcome);
+                observe::settled(&self.lane, outcome);
+            }
         }
     }
 
-    pub(crate) fn learn(&mut self, reply: Reply<LIMITS>) {
-        if let Some(permit) = &mut self.permit {
+    /// A second reply is ignored.
+    pub(crate) fn learn(&mut self, reply: &Reply<LIMITS>) {
+        if let Some(permit) = &mut self.permit
+            && !permit.own.has_learnt()
+        {
             self.lane.change(|gate, now| gate.learn(now, permit, reply));
             observe::settled(&self.lane, reply.outcome);
         }
@@ -115,18 +115,6 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     pub(crate) fn refund(&mut self) {
         if let Some(permit) = self.take() {
             self.lane.change(|gate, now| gate.refund(now, permit));
-            observe::changed(&self.lane);
-        }
-    }
-
-    /// Ends a call. It is abandoned if it has not learnt from a response.
-    pub(crate) fn release(&mut self, has_learnt: bool) {
-        if let Some(permit) = self.permit.take() {
-            self.lane.change(|gate, now| gate.release(now, permit));
-            match has_learnt {
-                true => observe::changed(&self.lane),
-                false => observe::settled(&self.lane, Outcome::Abandoned),
-            }
         }
     }
 }

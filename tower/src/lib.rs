@@ -32,7 +32,7 @@
 //!
 //! `tokio` is on by default. `js` adds `Js`, a timer for Cloudflare Workers and browsers; for other runtimes, implement
 //! [`Timer`]. `reqwest`, `reqwest-middleware` and `tonic` support the requests and responses of these clients.
-//! `metrics` and `tracing` report:
+//! `metrics` and `tracing` report (install the recorder before the first call of a key):
 //!
 //! | metric | labels | meaning |
 //! |---|---|---|

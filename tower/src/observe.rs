@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 #[cfg(feature = "metrics")]
-use metrics::{Key, Label, Level, Metadata, with_recorder};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 #[cfg(feature = "metrics")]
 use tidegate::Span;
 use tidegate::{Instant, Outcome};
@@ -50,77 +50,73 @@ pub(crate) fn cause<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, attem
     }
 }
 
-/// The metrics of one key of a gate: their names are made once.
+/// The metrics of one key of a gate. They are registered once.
 #[cfg(feature = "metrics")]
 pub(crate) struct Metrics {
-    attempts: Key,
-    no_wait: Key,
-    ok: Key,
-    gauges: [Key; 3],
+    attempts: Counter,
+    no_wait: Histogram,
+    ok: Counter,
+    gauges: [Gauge; 3],
 }
 
 #[cfg(feature = "metrics")]
 impl Metrics {
     pub(crate) fn new(key: &Arc<str>) -> Self {
-        let gauge = |name| named(name, key, None);
+        let gauge = |name| gauge!(name, "key" => key.clone());
         Self {
-            attempts: named("tidegate_attempts_total", key, None),
-            no_wait: named("tidegate_wait_seconds", key, Some(("cause", "none"))),
-            ok: named("tidegate_outcomes_total", key, Some(("outcome", name(Outcome::Ok)))),
+            attempts: counter!("tidegate_attempts_total", "key" => key.clone()),
+            no_wait: waits(key, "none"),
+            ok: outcomes(key, Outcome::Ok),
             gauges: ["tidegate_interval_seconds", "tidegate_in_flight", "tidegate_waiting"]
                 .map(gauge),
+        }
+    }
+
+    pub(crate) fn set(&self, interval: Option<Span>, in_flight: u16, waiting: usize) {
+        let interval = seconds(interval.unwrap_or(Span::ZERO));
+        for (gauge, value) in self.gauges.iter().zip([interval, in_flight.into(), waiting as f64]) {
+            gauge.set(value);
         }
     }
 }
 
 #[cfg(feature = "metrics")]
-fn named(name: &'static str, key: &Arc<str>, label: Option<(&'static str, &'static str)>) -> Key {
-    let labels = [Label::new("key", key.clone())].into_iter();
-    Key::from_parts(
-        name,
-        labels
-            .chain(label.map(|(name, value)| Label::from_static_parts(name, value)))
-            .collect::<Vec<_>>(),
-    )
+fn seconds(span: Span) -> f64 {
+    crate::timer::duration(span).as_secs_f64()
 }
 
 #[cfg(feature = "metrics")]
-static METADATA: Metadata<'static> =
-    Metadata::new(module_path!(), Level::INFO, Some(module_path!()));
+fn waits(key: &Arc<str>, cause: Cause) -> Histogram {
+    histogram!("tidegate_wait_seconds", "key" => key.clone(), "cause" => cause)
+}
 
 #[cfg(feature = "metrics")]
-fn count(key: &Key) {
-    with_recorder(|recorder| recorder.register_counter(key, &METADATA)).increment(1);
+fn outcomes(key: &Arc<str>, outcome: Outcome) -> Counter {
+    counter!("tidegate_outcomes_total", "key" => key.clone(), "outcome" => name(outcome))
 }
 
 /// Counts an admitted attempt, which waited for this cause since then.
 pub(crate) fn admitted<const LIMITS: usize, T: Timer>(
     lane: &Lane<LIMITS, T>,
-    waits: Option<(Cause, Instant)>,
+    waited: Option<(Cause, Instant)>,
 ) {
     #[cfg(feature = "metrics")]
     {
-        count(&lane.metrics.attempts);
-        let other = waits
-            .map(|(cause, _)| named("tidegate_wait_seconds", &lane.key, Some(("cause", cause))));
-        let wait = other.as_ref().unwrap_or(&lane.metrics.no_wait);
-        let waited = waits.map_or(Span::ZERO, |(_, since)| lane.settings.timer.now() - since);
-        with_recorder(|recorder| recorder.register_histogram(wait, &METADATA))
-            .record(crate::timer::duration(waited).as_secs_f64());
-        changed(lane);
+        lane.metrics.attempts.increment(1);
+        match waited {
+            None => lane.metrics.no_wait.record(0.0),
+            Some((cause, since)) => {
+                waits(&lane.key, cause).record(seconds(lane.settings.timer.now() - since))
+            }
+        }
     }
 }
 
 pub(crate) fn settled<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>, outcome: Outcome) {
     #[cfg(feature = "metrics")]
-    {
-        match outcome {
-            Outcome::Ok => count(&lane.metrics.ok),
-            other => {
-                count(&named("tidegate_outcomes_total", &lane.key, Some(("outcome", name(other)))));
-            }
-        }
-        changed(lane);
+    match outcome {
+        Outcome::Ok => lane.metrics.ok.increment(1),
+        other => outcomes(&lane.key, other).increment(1),
     }
 }
 
@@ -157,22 +153,6 @@ pub(crate) fn rejected(error: &Error) {
 pub(crate) fn troubled(name: &str, trouble: &impl std::fmt::Display) {
     #[cfg(feature = "tracing")]
     tracing::warn!(tidegate.name = name, "shared budget: {trouble}");
-}
-
-#[cfg_attr(
-    feature = "metrics",
-    expect(clippy::cast_precision_loss, reason = "gauges are floats, and these numbers are small")
-)]
-pub(crate) fn changed<const LIMITS: usize, T: Timer>(lane: &Lane<LIMITS, T>) {
-    #[cfg(feature = "metrics")]
-    {
-        let now = lane.stats();
-        let interval = now.interval.map_or(0.0, |interval| interval.as_secs_f64());
-        let values = [interval, now.in_flight as f64, now.waiting as f64];
-        for (key, value) in lane.metrics.gauges.iter().zip(values) {
-            with_recorder(|recorder| recorder.register_gauge(key, &METADATA)).set(value);
-        }
-    }
 }
 
 #[cfg(any(feature = "metrics", feature = "tracing"))]

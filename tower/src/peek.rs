@@ -19,23 +19,6 @@ use tower_service::Service;
 ///
 /// JSON bodies of errors are read. With `is_graphql`, JSON bodies with a status of success are read
 /// too, because a GraphQL API reports a throttle with the status 200.
-///
-/// ```
-/// use bytes::Bytes;
-/// use http_body_util::{BodyExt, Full};
-/// use tidegate_tower::tidegate::{Outcome, Reply};
-/// use tidegate_tower::{Classify, Standard, peek};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let text = r#"{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}"#;
-/// let response = http::Response::builder().status(429).header("content-type", "application/json");
-/// let response = peek(response.body(Full::new(Bytes::from(text)))?, false).await;
-/// let reply: Reply = Standard.classify(&response);
-/// assert_eq!(reply.outcome, Outcome::Exhausted);
-/// assert_eq!(response.into_body().collect().await?.to_bytes(), text);
-/// # Ok(()) }
-/// ```
 pub async fn peek<B>(response: http::Response<B>, is_graphql: bool) -> http::Response<Peeked<B>>
 where
     B: Body<Data = Bytes> + Unpin,

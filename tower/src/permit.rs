@@ -1,7 +1,7 @@
 //! The permit: the right to one attempt.
 
 use std::fmt;
-use std::mem::{replace, take};
+use std::mem::take;
 
 use tidegate::{Call, Reply};
 
@@ -35,12 +35,11 @@ use crate::timer::{Timer, Tokio};
 pub struct Permit<const LIMITS: usize = 1, T: Timer = Tokio> {
     pub(crate) call: Call<LIMITS>,
     pub(crate) layers: Layers<LIMITS, T>,
-    has_learnt: bool,
 }
 
 impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     pub(crate) const fn new(layers: Layers<LIMITS, T>, call: Call<LIMITS>) -> Self {
-        Self { call, layers, has_learnt: false }
+        Self { call, layers }
     }
 
     /// The permit, without which this one is empty.
@@ -52,29 +51,26 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         &self.layers[self.layers.len() - 1].lane
     }
 
-    /// Passes a reply to each key with `learn`. The last one gets all of it, and the others the outcome, or nothing if
-    /// the hints say that the last one's limit is used up.
+    /// Passes a reply to each key. The last one gets all of it, and the others the outcome, or nothing if the hints say
+    /// that the last one's limit is used up.
     fn teach(
         &mut self,
-        reply: Reply<LIMITS>,
-        mut learn: impl FnMut(&mut Layer<LIMITS, T>, Reply<LIMITS>),
+        reply: &Reply<LIMITS>,
+        mut learn: impl FnMut(&mut Layer<LIMITS, T>, &Reply<LIMITS>),
     ) {
         let Some((last, others)) = self.layers.split_last_mut() else { return };
         if others.is_empty() {
             return learn(last, reply);
         }
-        let of_last = last.permit.as_ref().map(|permit| permit.others_learn(&reply));
+        let of_last = last.permit.as_ref().map(|permit| permit.others_learn(reply));
         let learns = of_last.unwrap_or(reply.outcome.into());
         learn(last, reply);
-        others.iter_mut().for_each(|layer| learn(layer, learns));
+        others.iter_mut().for_each(|layer| learn(layer, &learns));
     }
 
     /// Ends the call. A reply after [`learn`](Self::learn) is ignored.
-    pub(crate) fn end(&mut self, reply: Reply<LIMITS>) {
-        match self.has_learnt {
-            true => self.layers.iter_mut().for_each(|layer| layer.release(true)),
-            false => self.teach(reply, Layer::settle),
-        }
+    pub(crate) fn end(&mut self, reply: &Reply<LIMITS>) {
+        self.teach(reply, |layer, reply| layer.end(Some(reply)));
     }
 
     pub(crate) fn take_back(&mut self) {
@@ -84,7 +80,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// Reports the result of the call: an [`Outcome`](tidegate::Outcome), or a [`Reply`]
     /// with the server's hints.
     pub fn settle(mut self, reply: impl Into<Reply<LIMITS>>) {
-        self.end(reply.into());
+        self.end(&reply.into());
     }
 
     /// Reports the result, and keeps the slot until the permit is dropped: the headers of a response are known before
@@ -102,9 +98,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// assert_eq!((gate.stats().in_flight, gate.stats().counts.ok), (0, 1));
     /// ```
     pub fn learn(&mut self, reply: impl Into<Reply<LIMITS>>) {
-        if !replace(&mut self.has_learnt, true) {
-            self.teach(reply.into(), Layer::learn);
-        }
+        self.teach(&reply.into(), Layer::learn);
     }
 
     /// Corrects the cost of the call after [`learn`](Self::learn), for example when the end of a stream reports how
@@ -127,16 +121,6 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
     /// nothing.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tidegate_tower::Gate;
-    /// use tidegate_tower::tidegate::{Policy, Quota, law::Fixed};
-    ///
-    /// let gate = Gate::new(Policy::new(Fixed::new(Quota::per_minute(1).unwrap())));
-    /// gate.try_acquire().unwrap().refund();
-    /// assert_eq!(gate.peek(), Ok(Duration::ZERO));
-    /// ```
     pub fn refund(mut self) {
         self.take_back();
     }
@@ -166,7 +150,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
     /// [`Reason::Final`]: tidegate::Reason::Final
     pub fn retry(mut self, reply: impl Into<Reply<LIMITS>>) -> Result<Acquire<LIMITS, T>, Error> {
         let (reply, call) = (reply.into(), self.call);
-        self.end(reply);
+        self.end(&reply);
         self.call = self.layers[0].lane.retry(&call, reply)?;
         // The other keys see another attempt, and not a new call.
         self.layers[1..].iter().for_each(|layer| _ = layer.lane.retry(&call, reply));
@@ -188,8 +172,7 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
 impl<const LIMITS: usize, T: Timer> Drop for Permit<LIMITS, T> {
     fn drop(&mut self) {
-        let has_learnt = self.has_learnt;
-        self.layers.iter_mut().for_each(|layer| layer.release(has_learnt));
+        self.layers.iter_mut().for_each(|layer| layer.end(None));
     }
 }
 

@@ -86,12 +86,6 @@ impl<B: Clone> Repeat<http::Request<B>> for Standard {
 }
 
 /// Copies an HTTP request, if its body can be copied.
-///
-/// ```
-/// let request = http::Request::post("/things").body(7).unwrap();
-/// let copy = tidegate_tower::copy(&request, |body| Some(*body)).unwrap();
-/// assert_eq!((copy.method(), copy.body()), (&http::Method::POST, &7));
-/// ```
 pub fn copy<B>(
     request: &http::Request<B>,
     body: impl FnOnce(&B) -> Option<B>,

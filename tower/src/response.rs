@@ -130,13 +130,6 @@ pin_project! {
     /// The gate has already learned from the response. A gRPC response is the exception: its trailers contain the
     /// outcome, and if its body fails, the call failed. If there are several limits, the tokens that a stream of
     /// server-sent events reports are the cost of its call for the limits beyond the first.
-    ///
-    /// ```
-    /// use tidegate_tower::Guarded;
-    ///
-    /// let body: Guarded<String> = Guarded::new("text".to_owned(), None);
-    /// assert_eq!(http_body::Body::size_hint(&body).exact(), Some(4));
-    /// ```
     #[derive(Debug)]
     pub struct Guarded<B, G = Guard> {
         #[pin]

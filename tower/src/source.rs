@@ -9,9 +9,9 @@ use tidegate::queue::{Ahead, Gate};
 use tidegate::{Call, Controller, Decision, Instant, Policy, Reply, Span, Verdict};
 
 use crate::gate::Builder;
-#[cfg(feature = "local")]
-use crate::local::{Leased, of_one};
 use crate::timer::Timer;
+#[cfg(feature = "local")]
+use {crate::local::Leased, tidegate::Outcome};
 
 pub(crate) struct Source<const LIMITS: usize> {
     /// Without a limit if it leases: then it decides only about retries.
@@ -22,8 +22,9 @@ pub(crate) struct Source<const LIMITS: usize> {
 
 pub(crate) struct Right<const LIMITS: usize> {
     pub(crate) own: Permit<LIMITS>,
+    /// The number of a lease, and what its call has learnt. It is reported when the place is, at the end of the response.
     #[cfg(feature = "local")]
-    lease: Option<u64>,
+    lease: Option<(u64, Option<Box<Reply>>)>,
 }
 
 impl<const LIMITS: usize> Right<LIMITS> {
@@ -68,34 +69,37 @@ impl<const LIMITS: usize> Source<LIMITS> {
         Self::new(Controller::new(policy, seed, now))
     }
 
+    /// Ends a call. Without a reply now or before, it is abandoned.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Instant, right: Right<LIMITS>, reply: Reply<LIMITS>) {
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        right: Right<LIMITS>,
+        reply: Option<&Reply<LIMITS>>,
+    ) {
         #[cfg(feature = "local")]
-        if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.settle(now, lease, of_one(&reply));
-            return self.own.settle(now, right.own, reply.outcome);
+        if let (Some(leased), Some((lease, learnt))) = (&mut self.leased, right.lease) {
+            let all = learnt.map(|learnt| *learnt).or(reply.map(of_one));
+            leased.member.settle(now, lease, all.unwrap_or(Outcome::Abandoned.into()));
+            return match reply {
+                Some(reply) => self.own.settle(now, right.own, reply.outcome),
+                None => self.own.release(right.own),
+            };
         }
-        self.own.settle(now, right.own, reply);
+        match reply {
+            Some(reply) => self.own.settle(now, right.own, reply),
+            None => self.own.release(right.own),
+        }
     }
 
     #[inline]
-    pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: Reply<LIMITS>) {
+    pub(crate) fn learn(&mut self, now: Instant, right: &mut Right<LIMITS>, reply: &Reply<LIMITS>) {
         #[cfg(feature = "local")]
-        if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.learn(lease, of_one(&reply));
+        if let Some((_, learnt)) = &mut right.lease {
+            *learnt = Some(Box::new(of_one(reply)));
             return self.own.learn(now, &mut right.own, reply.outcome);
         }
         self.own.learn(now, &mut right.own, reply);
-    }
-
-    /// Ends a call that has learnt, or is abandoned.
-    #[inline]
-    pub(crate) fn release(&mut self, _now: Instant, right: Right<LIMITS>) {
-        #[cfg(feature = "local")]
-        if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
-            leased.settle(_now, lease, tidegate::Outcome::Abandoned.into());
-        }
-        self.own.release(right.own);
     }
 
     /// The permit as of now, or `None` if the call has to wait again. A lease stays as it is.
@@ -172,6 +176,13 @@ impl<const LIMITS: usize> Source<LIMITS> {
     }
 }
 
+/// The reply about the first limit: a lease is one call.
+#[cfg(feature = "local")]
+fn of_one<const LIMITS: usize>(reply: &Reply<LIMITS>) -> Reply {
+    let hint = reply.hints.first().copied();
+    hint.map_or(reply.outcome.into(), |hint| reply.outcome.with(hint))
+}
+
 /// The rules of a policy for retries.
 #[cfg(feature = "local")]
 fn without_limits<const LIMITS: usize>(policy: Policy<AnyLaw, LIMITS>) -> Policy<AnyLaw, LIMITS> {
@@ -189,7 +200,7 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
             && self.own.check(now, call) == Verdict::Admit
         {
             let lease = match leased.poll(now, call) {
-                Decision::Admit(lease) => Some(lease),
+                Decision::Admit(lease) => Some((lease, None)),
                 Decision::Wait(until) => return Decision::Wait(until),
                 Decision::Full => return Decision::Full,
                 Decision::Reject(reason) => return Decision::Reject(reason),
@@ -202,7 +213,7 @@ impl<const LIMITS: usize> Gate<LIMITS> for Source<LIMITS> {
     #[inline]
     fn refund(&mut self, now: Instant, right: Right<LIMITS>) {
         #[cfg(feature = "local")]
-        if let (Some(leased), Some(lease)) = (&mut self.leased, right.lease) {
+        if let (Some(leased), Some((lease, _))) = (&mut self.leased, right.lease) {
             leased.member.refund(now, lease);
         }
         self.own.refund(now, right.own);

@@ -5,17 +5,6 @@ use std::time::Duration;
 use tidegate::law::Basis;
 
 /// The counters and the current state of a gate, over all keys.
-///
-/// ```
-/// use tidegate_tower::Gate;
-/// use tidegate_tower::tidegate::{Hint, Outcome, Span};
-///
-/// let (gate, wait) = (Gate::adaptive(), Hint::retry_after(Span::from_secs(1)));
-/// gate.try_acquire().unwrap().settle(Outcome::Throttled.with(wait));
-/// let stats = gate.stats();
-/// assert_eq!((stats.counts.throttled, stats.in_flight, stats.keys), (1, 0, 1));
-/// assert!(stats.interval.is_some()); // it paces from now on
-/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Stats {

@@ -48,13 +48,6 @@ pub trait Timer: 'static {
 
 /// tokio's timer. It needs a runtime with `enable_time`, and works with `tokio::time::pause` in
 /// tests.
-///
-/// ```
-/// use tidegate_tower::{Timer, Tokio};
-///
-/// let timer = Tokio::default();
-/// assert!(timer.now() <= timer.now());
-/// ```
 #[cfg(feature = "tokio")]
 #[derive(Clone, Copy, Debug)]
 pub struct Tokio {

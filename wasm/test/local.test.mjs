@@ -144,6 +144,17 @@ test("files that are deleted give nobody the burst again", async (t) => {
   }
 });
 
+test("the last record of a former holder is replaced", async (t) => {
+  const { folder, gate } = place(t);
+  const one = gate({ requests: { limit: 1_000, per: 1_000 } });
+  await one.run(() => 1, KEY);
+  const record = path.join(folder, fs.readdirSync(folder).find((file) => file.endsWith(".budget")));
+  const [old, aside] = [fs.readFileSync(record), path.join(folder, "old")];
+  fs.writeFileSync(aside, old);
+  fs.renameSync(aside, record);
+  while (fs.readFileSync(record).equals(old)) await one.run(() => 1, KEY);
+});
+
 test("a holder that ends while twenty keys ask causes no warning", async (t) => {
   const { socket, gate } = place(t);
   const holder = net.createServer((member) => {

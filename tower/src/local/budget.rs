@@ -60,8 +60,8 @@ impl Budget {
                 |ago| fresh(policy, now).in_place_of_another(now, span(ago)),
             ),
         };
-        let mut desk = desk.heartbeat(span(place.heartbeat));
-        desk.source_mut().set_expiry(span(place.expiry));
+        let mut desk = desk.heartbeat(span(place.share.heartbeat));
+        desk.source_mut().set_expiry(span(place.share.expiry));
         Self { desk, file, clock, asked: now, unstored: None }
     }
 

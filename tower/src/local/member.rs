@@ -1,11 +1,10 @@
 //! The member of one key, from which its calls lease, and its courier: the task that carries its requests.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use tidegate::queue::Gate;
 use tidegate::shared::{CountedMember, Member, REQUEST_BYTES};
-use tidegate::{Call, Decision, Instant, Reason, Reply, Span};
+use tidegate::{Call, Decision, Instant, Reason, Span};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -34,15 +33,11 @@ pub(crate) struct Sharing<const LIMITS: usize, T: Timer> {
 
 pub(crate) struct Leased {
     pub(crate) member: CountedMember<PLACES, Heap>,
-    /// What calls have learnt that keep their places until their responses end. A request reports it with the place.
-    learnt: HashMap<u64, Reply>,
     /// When the courier checks or was told to.
     armed: Instant,
     /// Wakes the latest courier early. `None` if it has ended.
     bell: Option<Arc<Notify>>,
     pub(super) trouble: Option<LocalError>,
-    /// Why a request has failed that had been given up.
-    late: Option<LocalError>,
     /// Whether it has sent its last request. It sends no more requests, except for calls that still wait.
     left: bool,
 }
@@ -54,14 +49,12 @@ impl Leased {
     ) -> Self {
         let place = &sharing.post.place;
         let mut member = Member::new(random(), place.alone, now);
-        member.set_expiry(span(place.expiry));
+        member.set_expiry(span(place.share.expiry));
         Self {
             member: CountedMember::new(member),
-            learnt: HashMap::new(),
             armed: Instant::MAX,
             bell: None,
             trouble: None,
-            late: None,
             left: false,
         }
     }
@@ -77,16 +70,6 @@ impl Leased {
             return Decision::Reject(Reason::TooBig);
         }
         self.member.poll(now, &call.of_limits([1]))
-    }
-
-    pub(crate) fn settle(&mut self, now: Instant, permit: u64, reply: Reply) {
-        // After a first report, a second one has no effect.
-        let reply = self.learnt.remove(&permit).unwrap_or(reply);
-        self.member.settle(now, permit, reply);
-    }
-
-    pub(crate) fn learn(&mut self, permit: u64, reply: Reply) {
-        self.learnt.insert(permit, reply);
     }
 
     /// Whether no call, lease or request is pending.
@@ -113,8 +96,7 @@ impl Leased {
             if let Some(length) = self.member.request(now, waiting, &mut room) {
                 return Some(room[..length].to_vec());
             }
-            let unknown = || LocalError::new("no answer arrived in time");
-            self.trouble = Some(self.late.take().unwrap_or_else(unknown));
+            self.trouble.get_or_insert_with(|| LocalError::new("no answer arrived in time"));
         }
         None
     }
@@ -151,12 +133,6 @@ impl Drop for Leased {
     fn drop(&mut self) {
         self.bell.iter().for_each(|bell| bell.notify_one());
     }
-}
-
-/// The reply about the first limit.
-pub(crate) fn of_one<const LIMITS: usize>(reply: &Reply<LIMITS>) -> Reply {
-    let hint = reply.hints.first().copied();
-    hint.map_or(reply.outcome.into(), |hint| reply.outcome.with(hint))
 }
 
 impl<const LIMITS: usize> Desk<LIMITS> {
@@ -220,7 +196,7 @@ pub(crate) struct Courier<const LIMITS: usize, T: Timer> {
 impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
     pub(super) async fn carry(self) {
         // Answers to requests that were given up may still arrive.
-        let (mut exchanges, mut latest) = (JoinSet::new(), 0u64);
+        let (mut exchanges, mut latest, mut served) = (JoinSet::new(), 0u64, 0);
         let mut heard = None;
         loop {
             let sleep = {
@@ -231,12 +207,14 @@ impl<const LIMITS: usize, T: Timer> Courier<LIMITS, T> {
                     let (leased, waiting) = self.member(desk)?;
                     if let Some((number, answer)) = heard.take() {
                         match leased.hear(now, waiting, answer) {
-                            Ok(trouble) => (leased.trouble, leased.late) = (trouble, None),
-                            Err(why) if number != latest => leased.late = Some(why),
-                            Err(trouble) => {
-                                leased.member.miss(now);
-                                leased.trouble = Some(trouble);
+                            Ok(trouble) => (leased.trouble, served) = (trouble, number),
+                            Err(why) if number > served => {
+                                if number == latest {
+                                    leased.member.miss(now);
+                                }
+                                leased.trouble = Some(why);
                             }
+                            Err(_) => {}
                         }
                     }
                     let request = leased.request(now, waiting);

@@ -58,7 +58,7 @@ use tidegate::Quota;
 
 pub use budget::LocalBudget;
 
-pub(crate) use member::{Courier, Leased, Sharing, of_one};
+pub(crate) use member::{Courier, Leased, Sharing};
 
 use crate::gate::{Builder, Gate};
 use crate::timer::Timer;

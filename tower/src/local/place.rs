@@ -6,6 +6,7 @@
 //! atomically. So a dead process's socket needs no cleanup, and a process that was frozen learns
 //! from the file's inode that it has lost the seat.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -25,12 +26,10 @@ const AGAIN: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Place {
+    pub(super) share: Share,
     pub(super) folder: PathBuf,
-    pub(super) name: String,
     /// The path that members connect to.
     pub(super) path: PathBuf,
-    pub(super) expiry: Duration,
-    pub(super) heartbeat: Duration,
     pub(super) alone: Quota,
     pub(super) standing: Mutex<Standing>,
     /// What was reported in the last minute, and when.
@@ -39,7 +38,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn new(share: Share, policy: Policy<AnyLaw>) -> Result<Self, LocalError> {
-        let Share { name, folder, expiry, alone, heartbeat } = share;
+        let Share { name, folder, expiry, alone, heartbeat } = share.clone();
         let mut letters = name.bytes();
         let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
         let begins = letters.next().is_some_and(|byte| is_word(&byte));
@@ -60,11 +59,9 @@ impl Place {
         }
         let second = || Quota::per_second(1).map_err(|error| LocalError::new(error.to_string()));
         Ok(Self {
+            share,
             folder,
-            name,
             path,
-            expiry,
-            heartbeat,
             alone: alone.map_or_else(second, Ok)?,
             standing: Mutex::new(Standing::new(policy, expiry, heartbeat)),
             reported: Mutex::default(),
@@ -77,12 +74,12 @@ impl Place {
         if reported.iter().all(|(earlier, _)| earlier != trouble) {
             reported.push((trouble.clone(), Instant::now()));
             drop(reported);
-            observe::troubled(&self.name, trouble);
+            observe::troubled(&self.share.name, trouble);
         }
     }
 
     /// The inode of the socket at the seat. `None` without one.
     pub(super) fn look(&self) -> Number {
-        system::number(&self.path)
+        system::number(fs::metadata(&self.path))
     }
 }

@@ -43,7 +43,7 @@ impl Post {
     pub(crate) fn set_policy<const LIMITS: usize>(&self, policy: Policy<AnyLaw, LIMITS>) {
         let Some(law) = policy.laws().first().copied() else { return };
         let (seat, place) = (self.seat(), &self.place);
-        let next = Standing::new(policy.limits([law]), place.expiry, place.heartbeat);
+        let next = Standing::new(policy.limits([law]), place.share.expiry, place.share.heartbeat);
         lock(&place.standing).set(next, seat.is_some());
         // Stored before: a seat that is taken meanwhile gets it from there.
         seat.iter().for_each(|seat| seat.set_policy());
@@ -61,21 +61,15 @@ impl Post {
                     }
                 }
                 Way::Line(line) => {
-                    let replaces = {
+                    let (replaces, told) = {
                         let mut standing = lock(&self.place.standing);
-                        let replaces = standing.meet(&line.policy);
-                        if !frames::leaves(request) && matches!(replaces, Ok(true)) {
-                            line.replace(&standing.told());
-                        }
-                        replaces
+                        (standing.meet(&line.policy), standing.told())
                     };
-                    match line.ask(key, request).await {
+                    let by = (replaces == Ok(true) && !frames::leaves(request)).then_some(told);
+                    match line.ask(key, request, by).await {
                         Ok(grant) => return Ok((grant, replaces.err())),
                         Err(Why::Trouble(error)) => return Err(error),
-                        Err(Why::Silent) => {
-                            silent = line.to;
-                            self.give_up(&line);
-                        }
+                        Err(Why::Silent) => silent = line.to,
                         Err(Why::Ended) => {}
                     }
                 }
@@ -106,11 +100,6 @@ impl Post {
             Way::Seat(seat) => seat.is_held(),
             Way::Line(line) => line.is_open(),
         })
-    }
-
-    /// Closes a connection to a process that does not answer.
-    fn give_up(&self, silent: &Arc<Line>) {
-        lock(&self.way).take_if(|way| matches!(way, Way::Line(line) if Arc::ptr_eq(line, silent)));
     }
 
     /// Finds the holder of the seat or takes the seat. `silent` is a holder that did not answer.

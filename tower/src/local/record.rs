@@ -8,7 +8,8 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::place::Place;
+use super::place::{Number, Place};
+use super::system;
 
 /// The start of a file: a name and the version of the format.
 const BEGIN: [u8; 9] = *b"tidegate\x01";
@@ -17,12 +18,13 @@ const BEGIN: [u8; 9] = *b"tidegate\x01";
 pub(super) struct RecordFile {
     path: PathBuf,
     key: Box<[u8]>,
-    file: Option<File>,
+    /// With its inode: a former holder may still replace it.
+    file: Option<(File, Number)>,
 }
 
 impl RecordFile {
     pub(super) fn new(place: &Place, key: &[u8]) -> Self {
-        let name = format!("{}-{:016x}.budget", place.name, digest(key));
+        let name = format!("{}-{:016x}.budget", place.share.name, digest(key));
         Self { path: place.folder.join(name), key: key.into(), file: None }
     }
 
@@ -55,8 +57,13 @@ impl RecordFile {
         bytes.extend(&self.key);
         bytes.extend(record);
         let written = match &mut self.file {
-            Some(file) => file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&bytes)),
-            None => made(&self.path, &bytes).map(|file| self.file = Some(file)),
+            Some((file, number)) if *number == system::number(fs::metadata(&self.path)) => {
+                file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&bytes))
+            }
+            _ => made(&self.path, &bytes).map(|file| {
+                let number = system::number(file.metadata());
+                self.file = Some((file, number));
+            }),
         };
         if written.is_err() {
             self.file = None;

@@ -97,7 +97,7 @@ impl Seat {
         key: &[u8],
     ) -> Result<&'a mut Budget, LocalError> {
         if !budgets.contains_key(key) {
-            let idle = IDLE.max(self.place.heartbeat.saturating_mul(4));
+            let idle = IDLE.max(self.place.share.heartbeat.saturating_mul(4));
             budgets.retain(|_, budget| budget.was_asked_in(idle) || budget.unstored.is_some());
             if budgets.len() >= MOST {
                 return Err(LocalError::new(format!(

@@ -1,7 +1,7 @@
 //! The Unix part: sockets in folders.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -51,8 +51,8 @@ pub(super) fn own_folder(folder: &Path) -> io::Result<()> {
     ))
 }
 
-pub(super) fn number(path: &Path) -> Option<u64> {
-    fs::metadata(path).ok().map(|found| found.ino())
+pub(super) fn number(found: io::Result<Metadata>) -> Option<u64> {
+    found.ok().map(|found| found.ino())
 }
 
 pub(super) async fn connect(path: &Path) -> io::Result<Stream> {
@@ -85,7 +85,7 @@ pub(super) fn take(
         if fs::symlink_metadata(path).is_ok_and(|found| !found.file_type().is_socket()) {
             return Err(io::Error::other("the file there is not a socket"));
         }
-        let number = number(aside.as_ref());
+        let number = number(fs::metadata(&aside));
         fs::rename(&aside, path).map(|()| number)
     });
     if !matches!(moved, Ok(Some(_))) {

@@ -320,6 +320,20 @@ async fn the_record_outlives_the_process_that_wrote_it() {
 }
 
 #[tokio::test]
+async fn the_last_record_of_a_former_holder_is_replaced() {
+    let folder = Folder::new();
+    let gate = folder.gate_of(per_second(1_000));
+    call(&gate).await;
+    let record = folder.record().unwrap();
+    let (aside, old) = (folder.0.join("old"), fs::read(&record).unwrap());
+    fs::write(&aside, &old).unwrap();
+    fs::rename(&aside, &record).unwrap();
+    while fs::read(&record).unwrap() == old {
+        call(&gate).await;
+    }
+}
+
+#[tokio::test]
 async fn a_damaged_file_is_ignored() {
     let folder = Folder::new();
     let first = folder.gate();

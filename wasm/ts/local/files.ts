@@ -47,8 +47,11 @@ export class Files implements Store {
     const bytes = encode(key, Math.max(Math.floor(Date.now()), 0), record);
     try {
       const file = this.#files.get(key);
-      if (file === undefined) this.#files.set(key, create(this.#path(key), bytes));
-      else put(file, bytes);
+      const path = this.#path(key);
+      // A former holder may have renamed its last record over this one.
+      if (file !== undefined && fs.fstatSync(file).ino === fs.statSync(path, { throwIfNoEntry: false })?.ino) return put(file, bytes);
+      this.close(key);
+      this.#files.set(key, create(path, bytes));
     } catch (error) {
       this.close(key);
       fs.rmSync(this.#path(key), { force: true });
