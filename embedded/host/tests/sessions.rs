@@ -226,3 +226,51 @@ fn permits_lost_with_a_session_come_back() {
     assert_eq!(uplink.in_flight(), 1);
     assert!(uplink.try_acquire().is_some());
 }
+
+/// A client that always has a message, before a broker that ends the connection above `limit` messages in any second,
+/// over a link that also ends it each 20 minutes if it `flaps`. Returns the served messages, and the connections that
+/// the broker ended, in the first hour and in the second one.
+fn silent(limit: u32, flaps: bool) -> [(u32, u32); 2] {
+    let time = Time::begin();
+    let messages: Throttle<NoopRawMutex, Adaptive> = throttle_of(Policy::adaptive());
+    let sessions = Supervisor::new(|| 7);
+    let (served, ended) = (Cell::new(0), Cell::new(0));
+    let mut broker = Sliding::new(limit.into(), 1_000_000_000);
+    let mut tasks = Tasks::new();
+    tasks.spawn(async {
+        let mut limit = tidegate::SilentLimit::new(Span::from_secs(1));
+        loop {
+            let connection = sessions.connect().await;
+            Timer::after_millis(800).await;
+            connection.open();
+            let opened = Instant::now();
+            loop {
+                let permit = messages.acquire().await.unwrap();
+                Timer::after_millis(4).await;
+                let now = tidegate_embassy::time::instant(Instant::now());
+                let flapped = flaps && opened.elapsed() > Duration::from_secs(1_200);
+                if flapped || !broker.take(now.as_nanos(), 1) {
+                    ended.set(ended.get() + u32::from(!flapped));
+                    permit.settle(limit.lost(now));
+                    break;
+                }
+                permit.settle(limit.served(now));
+                served.set(served.get() + 1);
+            }
+        }
+    });
+    [3_600, 2 * 3_600].map(|end| {
+        tasks.run(&time, Instant::from_secs(end));
+        (served.take(), ended.take())
+    })
+}
+
+#[test]
+fn a_broker_that_hangs_up_above_its_limit_teaches_it() {
+    for (limit, flaps) in [(100, false), (100, true), (10, false)] {
+        for (served, ended) in silent(limit, flaps) {
+            let used = f64::from(served) / f64::from(limit * 3_600);
+            assert!(used >= 0.6 && ended <= 5, "{limit}, {flaps}: {used:.2}, {ended}");
+        }
+    }
+}
