@@ -95,7 +95,10 @@ impl Ratio {
     #[must_use]
     #[inline(always)] // the fraction is a constant
     pub const fn ceil_of(self, value: u64) -> u64 {
-        let (floor, rest) = self.split(value);
+        let (floor, rest) = match self.numerator {
+            1 => div_rem(value, self.divisor()),
+            _ => self.split(value),
+        };
         floor.saturating_add((rest > 0) as u64)
     }
 
@@ -113,13 +116,9 @@ impl Ratio {
 
     /// The fraction of `value`, rounded down, and what is left over. Dividing first keeps every
     /// product within 64 bits: a remainder is below 2^32, and so is the numerator.
-    #[inline(always)] // as above
     const fn split(self, value: u64) -> (u64, u64) {
         let (numerator, denominator) = (self.numerator as u64, self.divisor());
         let (whole, rest) = div_rem(value, denominator);
-        if numerator == 1 {
-            return (whole, rest);
-        }
         let (part, rest) = div_rem(rest.wrapping_mul(numerator), denominator);
         (whole.saturating_mul(numerator).saturating_add(part), rest)
     }

@@ -75,8 +75,12 @@ impl Rng {
     /// One draw of 32 bits, multiplied and shifted: no division and no rejection loop, so every
     /// call takes the same time. The steps are 1/2^32 of the range: of an hour, under a microsecond.
     pub fn between(&mut self, least: Span, most: Span) -> Span {
-        let (word, top) = (self.next_u32(), (most - least).as_nanos());
-        least + Span::from_nanos(part(top >> 32, (top & 0xFFFF_FFFF).wrapping_add(1), word.into()))
+        let word = self.next_u32() as u64;
+        let top = (most - least).as_nanos();
+        // floor((top + 1) * word / 2^32), in two halves that each fit 64 bits.
+        let high = (top >> 32).wrapping_mul(word);
+        let low = (top & 0xFFFF_FFFF).wrapping_add(1).wrapping_mul(word) >> 32;
+        least + Span::from_nanos(high.wrapping_add(low))
     }
 
     /// A span drawn uniformly from `middle` ± `part` of it. Both ends saturate, so a part above one
@@ -89,12 +93,6 @@ impl Rng {
     pub(crate) fn within(&mut self, middle: Span, reach: Span) -> Span {
         self.between(middle - reach, middle + reach)
     }
-}
-
-/// floor((2^32 `high` + `low`) `word` / 2^32), in two halves that each fit 64 bits.
-#[cfg_attr(any(target_arch = "arm", target_arch = "riscv32"), inline(never))]
-pub(crate) const fn part(high: u64, low: u64, word: u64) -> u64 {
-    high.wrapping_mul(word).wrapping_add(low.wrapping_mul(word) >> 32)
 }
 
 crate::snapshot::fields!(Rng { low: u32, high: u32 });

@@ -3,7 +3,7 @@
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::linked::Linked;
-use crate::rng::{Rng, part};
+use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
 use crate::verdict::Verdict;
@@ -99,10 +99,12 @@ impl Spread {
         rng.between(least, (middle + reach).min(ceiling))
     }
 
-    /// The jitter of a cooldown.
+    /// The jitter of a cooldown, in two halves that each fit 64 bits.
     const fn of(self, cooldown: Span) -> Span {
-        let nanos = cooldown.as_nanos();
-        Span::from_nanos(part(nanos >> 32, nanos & 0xFFFF_FFFF, (self.0 as u64) << 1))
+        let (nanos, spread) = (cooldown.as_nanos(), self.0 as u64);
+        let (high, low) = (nanos >> 31, nanos & (ONE as u64).wrapping_sub(1));
+        let low = low.wrapping_mul(spread) >> 31;
+        Span::from_nanos(high.wrapping_mul(spread).wrapping_add(low))
     }
 }
 
