@@ -10,7 +10,8 @@ use crate::time::{Instant, Span};
 /// The server says nothing, so the client counts. When a connection is lost, the number of messages in the last period
 /// becomes the limit that [`served`](Self::served) describes to the law from then on. Each further loss lowers the limit
 /// by a sixteenth at least and by a quarter at most, because the network may be the cause. Without a loss, the limit
-/// grows by a sixteenth after 20 minutes, so a server with a constant limit ends about three connections an hour.
+/// grows by a sixteenth after 20 minutes, so a server with a constant limit ends about three connections an hour. It is not
+/// for fewer than 20 messages a period: bursts after a connection then exceed the limit again and again.
 ///
 /// ```
 /// use tidegate::{Hint, Instant, Outcome, SilentLimit, Span};
@@ -68,14 +69,8 @@ impl SilentLimit {
         let rest = self.period - (now - self.since);
         let before = mul_div_floor(self.before.into(), rest.as_nanos(), self.period.as_nanos());
         let sent = self.sent.saturating_add(u32::try_from(before).unwrap_or(u32::MAX));
-        let [quarter, sixteenth] = [4, 16].map(|part| self.most.div_ceil(part));
-        self.set(
-            now,
-            match self.most {
-                0 => sent,
-                most => sent.clamp(most.saturating_sub(quarter), most.saturating_sub(sixteenth)),
-            },
-        );
+        let [most, least] = [16, 4].map(|part| self.most.saturating_sub(self.most.div_ceil(part)));
+        self.set(now, if self.most == 0 { sent } else { sent.max(least).min(most) });
         Outcome::Throttled.with(self.quota().and_retry_after(self.period))
     }
 

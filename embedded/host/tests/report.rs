@@ -113,7 +113,7 @@ fn a_broker_that_hangs_up_teaches_its_limit_and_does_not_under_a_published_one()
     for (law, learns, limit, flaps, least, most) in [
         (published, false, 100, false, 0.85, 0),
         (Adaptive::DEFAULT, true, 100, true, 0.9, 5),
-        (Adaptive::DEFAULT, true, 10, false, 0.6, 5),
+        (Adaptive::DEFAULT, true, 20, false, 0.9, 5),
     ] {
         let (used, ended) = silent(law, learns, limit, flaps);
         assert!(used >= least && ended <= most, "{limit}, {flaps}: {used:.2}, {ended}");
