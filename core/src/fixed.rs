@@ -93,8 +93,12 @@ impl Ratio {
 
     /// The fraction of `value`, rounded up; saturates.
     #[must_use]
+    #[inline(always)] // the fraction is a constant
     pub const fn ceil_of(self, value: u64) -> u64 {
-        let (floor, rest) = self.split(value);
+        let (floor, rest) = match self.numerator {
+            1 => div_rem(value, self.divisor()),
+            _ => self.split(value),
+        };
         floor.saturating_add((rest > 0) as u64)
     }
 

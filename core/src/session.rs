@@ -64,19 +64,6 @@ impl Session {
     /// Makes the first attempt after a stable session at a random time within `over`, or later if the backoff is longer.
     /// [`link_up`](Self::link_up) has no effect during that time. Choose it as for
     /// [`spread_start`](Self::spread_start). The default is zero.
-    ///
-    /// ```
-    /// use tidegate::backoff::Backoff;
-    /// use tidegate::{Instant, Session, Span};
-    ///
-    /// let [stable, over, day] = [60, 100, 86_400].map(Span::from_secs);
-    /// let mut session = Session::new(Backoff::DEFAULT, stable, 7).with_spread(over);
-    /// session.begin(Instant::ZERO);
-    /// session.open(Instant::ZERO);
-    /// let lost = Instant::ZERO + day;
-    /// session.end(lost); // the broker restarts, and all of its clients connect again
-    /// assert!(session.next_at() > lost && session.next_at() <= lost + over);
-    /// ```
     #[must_use]
     pub const fn with_spread(mut self, over: Span) -> Self {
         self.spread = over;

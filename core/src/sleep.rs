@@ -16,9 +16,10 @@ use crate::time::{Instant, Span};
 ///   the rest of the wait that the server asked for, if that is longer. If the next call is throttled, its response is
 ///   the measurement.
 /// - **A measurement** is the time by which a server's `Retry-After` or reset has shrunk when it throttles the next
-///   call. It is weighted by the number of sleeps that it covers, against 16 earlier ones. If the next call is served,
-///   there are two lower bounds: the time by which the reset has shrunk, because that call may have moved the reset, or
-///   else the whole `Retry-After`, because it has passed.
+///   call, or serves it and says that one call less is left. It is weighted by the number of sleeps that it covers,
+///   against 16 earlier ones. If the next call is served otherwise, there are two lower bounds: the time by which the
+///   reset has shrunk, because that call may have moved the reset, or else the whole `Retry-After`, because it has
+///   passed.
 /// - **A wrong estimate does not last.** After each 1024 sleeps without a response, one sleep counts as 30
 ///   days, so that a call can be sent, and the estimate doubles.
 ///
@@ -55,9 +56,11 @@ pub struct SleepClock {
     /// What the latest response said: how long to wait, and when its period ends.
     wait: Option<Span>,
     reset: Option<Span>,
+    /// How many calls it said are left.
+    left: Option<u64>,
 }
 
-snapshot::fields!(SleepClock { each: Span, measured: bool, sleeps: u32, awake: Span, since: Instant, wait: Option<Span>, reset: Option<Span> });
+snapshot::fields!(SleepClock { each: Span, measured: bool, sleeps: u32, awake: Span, since: Instant, wait: Option<Span>, reset: Option<Span>, left: Option<u64> });
 
 /// A sleep before the first measurement.
 const FIRST: Span = Span::from_secs(60);
@@ -92,6 +95,7 @@ impl SleepClock {
             since: Instant::ZERO,
             wait: None,
             reset: None,
+            left: None,
         }
     }
 
@@ -113,7 +117,10 @@ impl SleepClock {
             }
             let wait = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
             let reset = reply.hints.iter().filter_map(|hint| hint.reset).max();
-            let is_exact = reply.outcome == Outcome::Throttled;
+            let left = reply.hints.iter().find_map(|hint| hint.remaining);
+            // If only this call was taken off, no part of the limit has become available, so the reset is the same.
+            let is_same = left.is_some() && left.map(|left| left.saturating_add(1)) == self.left;
+            let is_exact = is_same || reply.outcome == Outcome::Throttled;
             let passed = match passed(self.reset, reset) {
                 None if is_exact => passed(self.wait, wait),
                 None if reply.outcome == Outcome::Ok => self.wait,
@@ -125,7 +132,7 @@ impl SleepClock {
                     self.measure(asleep);
                 }
             }
-            (self.wait, self.reset) = (wait, reset);
+            (self.wait, self.reset, self.left) = (wait, reset, left);
             (self.awake, self.sleeps) = (Span::ZERO, 0);
         });
     }
@@ -222,9 +229,11 @@ mod tests {
     enum Event {
         Awake(u64),
         Reply(Outcome, Option<u64>, Option<u64>),
+        /// A call was served: how many are left, and the reset.
+        Left(u64, u64),
         Asleep(Option<u64>),
     }
-    use Event::{Asleep, Awake};
+    use Event::{Asleep, Awake, Left};
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -255,6 +264,10 @@ mod tests {
                     };
                     let reply: Reply<1> = outcome.with(hint);
                     clock.heard(now, reply);
+                }
+                Left(left, reset) => {
+                    let hint = Hint::remaining(left).and_reset(Span::from_secs(reset));
+                    clock.heard::<1>(now, Outcome::Ok.with(hint));
                 }
                 Asleep(known) => {
                     clock.snapshot(now, &mut record).unwrap();
@@ -313,6 +326,14 @@ mod tests {
             (&[ok(1_000), ASLEEP, ok(939)], 939 * SECOND),
             (&[ok(1_000), ASLEEP, ok(938)], 61 * SECOND),
             (&[ok(1_000), ASLEEP, ASLEEP, ok(879)], 879 * SECOND),
+            // Unless only this call was taken off what is left.
+            (&[Left(8, 1_000), ASLEEP, Left(7, 939)], 60 * SECOND),
+            (
+                &[Left(8, 1_000), ASLEEP, Left(7, 700), ASLEEP, Left(6, 600)],
+                (299 * 16 + 99) * SECOND / 17,
+            ),
+            (&[Left(8, 1_000), ASLEEP, Left(7, 700), ASLEEP, Left(5, 600)], 299 * SECOND),
+            (&[Left(8, 1_000), ASLEEP, Left(7, 700), ASLEEP, Left(6, 900)], 299 * SECOND),
             (
                 &[
                     Event::Reply(Outcome::Ok, Some(900), None),

@@ -85,22 +85,6 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// lower priority that waits for its first attempt. A call of priority 0 that loses its place is
     /// rejected ([`Rejection::QueueFull`]). A call with a higher priority is not: it waits without a
     /// place, and tries again when the next call may be sent, or after a second.
-    ///
-    /// ```
-    /// # embassy_futures::block_on(async {
-    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// # use tidegate_embassy::Throttle;
-    /// use embassy_futures::select::{Either, select};
-    /// use tidegate::{Policy, Quota, law::Fixed};
-    ///
-    /// # let tenth = Box::leak(Box::new(Policy::new(Fixed::new(Quota::per_second(10).unwrap()))));
-    /// # let throttle: Throttle<NoopRawMutex, Fixed> = Throttle::seeded(tenth, 7);
-    /// throttle.try_acquire().unwrap().settle(tidegate::Outcome::Ok);
-    /// let reading = throttle.acquire();
-    /// let alarm = throttle.call().with_priority(7).acquire();
-    /// assert!(matches!(select(reading, alarm).await, Either::Second(Ok(_))));
-    /// # });
-    /// ```
     pub fn with_priority(self, priority: u8) -> Self {
         Self { priority, ..self }
     }
@@ -184,23 +168,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// # });
     /// ```
     ///
-    /// In the closure, `?` works if the type of the result is named once:
-    ///
-    /// ```
-    /// # embassy_futures::block_on(async {
-    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// # use tidegate_embassy::Throttle;
-    /// # use tidegate::{Outcome, Policy, law::Aimd};
-    /// # async fn post() -> Result<u16, core::fmt::Error> { Ok(200) }
-    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
-    /// type Sent = Result<Outcome, core::fmt::Error>;
-    /// let sent = throttle.run::<Sent>(async || {
-    ///     let status = post().await?;
-    ///     Ok(tidegate::signal::http::outcome(status))
-    /// });
-    /// assert_eq!(sent.await, Ok(Ok(Outcome::Ok)));
-    /// # });
-    /// ```
+    /// In the closure, `?` works if the type of the result is named: `run::<Result<Outcome, Error>>(async || …)`.
     ///
     /// # Errors
     /// [`Rejection`] if no attempt could be sent.

@@ -54,13 +54,6 @@ pub trait Replied<const LIMITS: usize = 1> {
 }
 
 /// Returns only the outcome, of a call that counts against one limit.
-///
-/// ```
-/// use tidegate::Outcome;
-/// use tidegate_embassy::outcome;
-///
-/// assert_eq!(outcome(&Err::<Outcome, _>("connection reset")), Outcome::Failed);
-/// ```
 #[must_use]
 pub fn outcome(answer: &impl Replied) -> Outcome {
     answer.reply().outcome

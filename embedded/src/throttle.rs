@@ -174,19 +174,6 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
 
     /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that
     /// wait may be sent at once.
-    ///
-    /// ```
-    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
-    /// use tidegate_embassy::Throttle;
-    ///
-    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
-    /// let hour = Hint::retry_after(Span::from_secs(3_600));
-    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(hour));
-    /// assert!(uplink.try_acquire().is_none());
-    /// uplink.reset(); // the account was upgraded
-    /// assert!(uplink.try_acquire().is_some());
-    /// ```
     pub fn reset(&self) {
         self.desk.change(|gate, now| gate.reset(now));
     }
@@ -227,20 +214,6 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// From now on, the throttle decides as if the clock had run: cooldowns have passed, calls have become due, and
     /// deadlines of calls that wait are nearer by this time. Embassy's own timers do not move. Not for a driver that
     /// corrects its clock after a sleep.
-    ///
-    /// ```
-    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// use embassy_time::Duration;
-    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
-    /// use tidegate_embassy::Throttle;
-    ///
-    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
-    /// let quarter = Hint::retry_after(Span::from_secs(900));
-    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(quarter));
-    /// // ... twenty minutes in STOP mode, measured by the real-time clock ...
-    /// uplink.slept(Duration::from_secs(1_200));
-    /// assert!(uplink.try_acquire().is_some());
-    /// ```
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
         self.desk.sleep(duration);
@@ -270,18 +243,6 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
 
     /// What delays a plain call now, apart from other calls that wait: pacing, a cooldown or the concurrency limit. See
     /// [`Controller::why`].
-    ///
-    /// ```
-    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// use tidegate::{Hint, Outcome, Policy, Span, gate::Gate, law::Adaptive};
-    /// use tidegate_embassy::Throttle;
-    ///
-    /// let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
-    /// assert_eq!(uplink.why(), None);
-    /// let minute = Hint::retry_after(Span::from_secs(60));
-    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(minute));
-    /// assert_eq!(uplink.why(), Some(Gate::Cooldown));
-    /// ```
     #[must_use]
     pub fn why(&self) -> Option<tidegate::gate::Gate> {
         let now = self.desk.now();
@@ -395,26 +356,6 @@ impl<M: RawMutex, L: Record + 'static, const WAITERS: usize, const LIMITS: usize
     /// that the server reports.
     ///
     /// The estimate assumes that all sleeps take about the same time.
-    ///
-    /// ```
-    /// use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// use tidegate::{Hint, Outcome, Policy, Span, law::Adaptive};
-    /// use tidegate_embassy::Throttle;
-    ///
-    /// const POLICY: Policy<Adaptive> = Policy::adaptive();
-    /// type Uplink = Throttle<NoopRawMutex, Adaptive>;
-    ///
-    /// let uplink = Uplink::seeded(&POLICY, 7);
-    /// let later = Hint::retry_after(Span::from_secs(900));
-    /// uplink.try_acquire().unwrap().settle(Outcome::Throttled.with(later));
-    /// let mut record = [0; Uplink::RECORD_BYTES];
-    /// uplink.record(&mut record).unwrap();
-    /// // ... a sleep of unknown length ...
-    /// let uplink = Uplink::new();
-    /// if uplink.wake_up(&POLICY, 8, &record, None).is_err() {
-    ///     uplink.start(&POLICY, 8); // the first boot, or a lost record
-    /// }
-    /// ```
     ///
     /// # Errors
     /// [`SnapshotError`] if the record is invalid. The throttle is then unchanged.

@@ -82,34 +82,14 @@ impl Rate {
 /// embassy's clock restarts at every reset, and times before a deep sleep need instants too.
 const BOOT: u64 = 1 << 62;
 
-/// Converts an instant of embassy to one of the core, rounded down to the nanosecond.
-///
-/// ```
-/// use embassy_time::Instant;
-/// use tidegate::Span;
-/// use tidegate_embassy::time;
-///
-/// let [boot, later] = [0, 2].map(|secs| time::instant(Instant::from_secs(secs)));
-/// assert_eq!(later - boot, Span::from_secs(2));
-/// // There is time before the boot, for the instants in a snapshot.
-/// assert!(boot > tidegate::Instant::ZERO);
-/// ```
+/// Converts an instant of embassy to one of the core, rounded down to the nanosecond. There is time before the boot, for
+/// the instants in a snapshot.
 #[must_use]
 pub const fn instant(at: embassy_time::Instant) -> tidegate::Instant {
     tidegate::Instant::from_nanos(RATE.nanos(at.as_ticks()).saturating_add(BOOT))
 }
 
 /// Converts to the first instant of embassy that is not before `at`.
-///
-/// ```
-/// use embassy_time::Instant;
-/// use tidegate::Span;
-/// use tidegate_embassy::time;
-///
-/// let at = time::instant(Instant::from_secs(2)) + Span::from_nanos(1);
-/// // At any rate below a gigahertz, a nanosecond takes a whole tick.
-/// assert_eq!(time::ticking(at), Instant::from_secs(2) + embassy_time::Duration::from_ticks(1));
-/// ```
 #[must_use]
 pub const fn ticking(at: tidegate::Instant) -> embassy_time::Instant {
     embassy_time::Instant::from_ticks(RATE.ticks(at.as_nanos().saturating_sub(BOOT)))
@@ -122,15 +102,6 @@ pub const fn span(duration: embassy_time::Duration) -> Span {
 }
 
 /// Converts to the shortest duration of embassy that is not shorter than `span`.
-///
-/// ```
-/// use embassy_time::Duration;
-/// use tidegate::Span;
-/// use tidegate_embassy::time;
-///
-/// assert_eq!(time::duration(Span::from_secs(3)), Duration::from_secs(3));
-/// assert_eq!(time::duration(Span::from_nanos(1)), Duration::from_ticks(1));
-/// ```
 #[must_use]
 pub const fn duration(span: Span) -> embassy_time::Duration {
     embassy_time::Duration::from_ticks(RATE.ticks(span.as_nanos()))

@@ -2,6 +2,7 @@
 
 use rust_mqtt::client::MqttError;
 use rust_mqtt::types::ReasonCode;
+use tidegate::SilentLimit;
 use tidegate::law::Aimd;
 use tidegate_embassy_host::*;
 
@@ -71,33 +72,50 @@ fn each_disconnect_or_command_after_a_call_lowers_the_rate() {
     }
 }
 
-/// A broker that accepts 100 messages in any second, and otherwise hangs up without a word.
-#[test]
-fn under_its_published_limit_a_broker_that_hangs_up_does_not() {
+/// A client that always has a message, before a broker that hangs up above `limit` messages in any second, over a link
+/// that also ends each session after 20 minutes if it `flaps`. Returns how much of the limit is used in an hour, and how
+/// often the broker hangs up.
+fn silent(law: Adaptive, learns: bool, limit: u32, flaps: bool) -> (f64, u32) {
     let time = Time::begin();
-    let law = Adaptive::with_quota(Quota::per_second(90).unwrap().with_burst(5).unwrap());
     let uplink = throttle_of::<_, 4>(Policy::adaptive().limits([law]));
     let sessions = Sessions::<NoopRawMutex>::new(|| 9);
-    let broker = RefCell::new(Sliding::new(100, TICK_HZ));
-    let (served, connects) = (Cell::new(0), Cell::new(0));
+    let mut broker = Sliding::new(limit.into(), TICK_HZ);
+    let (served, ended) = (Cell::new(0), Cell::new(0));
     let mut tasks = Tasks::new();
     tasks.spawn(async {
+        let mut learned = SilentLimit::new(Span::from_secs(1));
         loop {
             let connection = sessions.connect().await;
-            connects.set(connects.get() + 1);
             connection.open();
+            let opened = Instant::now();
             loop {
                 let permit = uplink.acquire().await.unwrap();
                 Timer::after_millis(4).await;
-                if !broker.borrow_mut().take(Instant::now().as_ticks(), 1) {
-                    permit.settle(Outcome::Failed);
+                let now = tidegate_embassy::time::instant(Instant::now());
+                let flapped = flaps && opened.elapsed() > Duration::from_secs(1_200);
+                if flapped || !broker.take(Instant::now().as_ticks(), 1) {
+                    ended.set(ended.get() + u32::from(!flapped));
+                    permit.settle(if learns { learned.lost(now) } else { Outcome::Failed.into() });
                     break;
                 }
                 served.set(served.get() + 1);
-                permit.settle(Outcome::Ok);
+                permit.settle(if learns { learned.served(now) } else { Outcome::Ok.into() });
             }
         }
     });
-    tasks.run(&time, Instant::from_secs(600));
-    assert!(served.get() >= 85 * 600 && connects.get() == 1, "{served:?}, {connects:?}");
+    tasks.run(&time, Instant::from_secs(3_600));
+    (f64::from(served.get()) / f64::from(limit * 3_600), ended.get())
+}
+
+#[test]
+fn a_broker_that_hangs_up_teaches_its_limit_and_does_not_under_a_published_one() {
+    let published = Adaptive::with_quota(Quota::per_second(90).unwrap().with_burst(5).unwrap());
+    for (law, learns, limit, flaps, least, most) in [
+        (published, false, 100, false, 0.85, 0),
+        (Adaptive::DEFAULT, true, 100, true, 0.9, 5),
+        (Adaptive::DEFAULT, true, 20, false, 0.9, 5),
+    ] {
+        let (used, ended) = silent(law, learns, limit, flaps);
+        assert!(used >= least && ended <= most, "{limit}, {flaps}: {used:.2}, {ended}");
+    }
 }
