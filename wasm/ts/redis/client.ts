@@ -172,13 +172,19 @@ export class Script {
     const rest = [String(keys.length), ...keys, ...args];
     const sha = await (this.#sha ??= digest(this.text));
     try {
-      return await command(client, "EVALSHA", sha, ...rest);
+      return await command(client, "EVALSHA", sha, ...rest).catch((error: unknown) => {
+        if (!String(error).includes("NOSCRIPT")) throw error;
+        return command(client, "EVAL", this.text, ...rest);
+      });
     } catch (error) {
-      if (!String(error).includes("NOSCRIPT")) throw error;
-      return command(client, "EVAL", this.text, ...rest);
+      // Redis does not say which command it is.
+      throw String(error).includes("can't run this command") ? new TidegateError("AWAY", `${String(error)} The user needs the permissions ${COMMANDS}`) : error;
     }
   }
 }
+
+/** What the scripts call. */
+const COMMANDS = "+get +set +del +hget +hmget +hset +rpush +lrange +pexpire +time";
 
 /** The server's name of a script: the SHA-1 of its text, in hexadecimal digits. */
 async function digest(text: string): Promise<string> {

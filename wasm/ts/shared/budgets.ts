@@ -42,8 +42,9 @@ interface Budget {
   unstored: string | undefined;
 }
 
-/** A budget is unloaded after this many milliseconds without a request. */
+/** A budget is unloaded after this many milliseconds without a request: `REST` if all members have left and no call is in flight. */
 const IDLE = 60_000;
+const REST = 1_000;
 
 /** The most budgets with a store. */
 const MOST = 256;
@@ -107,8 +108,11 @@ export class Budgets {
 
   /** Whether no request has arrived for a while. */
   isIdle(key: string): boolean {
-    const { asked = -Infinity } = this.#budgets.get(key) ?? {};
-    return performance.now() - asked > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
+    const { asked = -Infinity, desk } = this.#budgets.get(key) ?? {};
+    const silent = performance.now() - asked;
+    if (!desk || silent <= REST) return !desk;
+    const { members, inFlight } = desk.stats();
+    return !(members || inFlight) || silent > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
   }
 
   open(key: string, from: Past | undefined): Budget {

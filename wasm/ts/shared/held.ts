@@ -59,7 +59,7 @@ export function held(
   const sending = new Set<Promise<unknown>>();
   const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);
-    const sent = post.carry(key, request);
+    const sent = post.carry(carried(key), request);
     sending.add(sent);
     try {
       return await sent;
@@ -77,10 +77,13 @@ export function held(
   const close = () => (ended ??= end());
   const budget: HeldGate["budget"] = (key = "") => {
     post.look?.();
-    return budgets.stats(key);
+    return budgets.stats(carried(key));
   };
   return { ...gate, budget, close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
 }
+
+/** The key as all carriers transport it: in UTF-8, which replaces lone surrogates. */
+const carried = (key: string) => new TextDecoder().decode(new TextEncoder().encode(key));
 
 /** The same promise with a time limit in milliseconds, after which it fails with `why`. */
 export async function within<T>(ms: number, work: Promise<T>, why?: () => unknown): Promise<T> {
