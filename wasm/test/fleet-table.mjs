@@ -14,32 +14,27 @@ const kinds = asked.length ? asked : Object.keys(PAGES);
 /** How many fleets run at a time. They wait for their servers most of the time. */
 const LANES = 5;
 
-const HEAD = [
-  "| law | stretch | util | throttled | jain | no round trip | alone | excess | msg/s | msg/call | must |",
-  "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
-];
-
 const percent = (part, digits) => `${(part * 100).toFixed(digits)} %`;
 
 /** The rows of a fleet with a law. `bound` is the maximum excess of `fixed`. */
 function rows(law, { stretches, inHand, lost, crashed, twice }, bound) {
   const lines = stretches.map((is) => {
-    const must = is.must && (misses(is) ?? "met");
+    const wrong = Object.entries(is.must ?? {}).filter(([name, bar]) => (name === "throttled" ? is[name] > bar : is[name] < bar));
+    const must = is.must && (wrong.length ? `**not met**: ${wrong.map(([name, bar]) => `${name} ${bar}`).join(", ")}` : "met");
     const more = law === "fixed" && is.excess > bound ? "**excess**" : undefined;
-    const shared = is.asked ? [percent(is.local, 1), percent(is.alone, 1)] : ["", ""];
-    const messages = is.asked ? [is.asked.toFixed(1), is.perCall.toFixed(2)] : ["", ""];
+    const shared = (text) => (is.asked ? text : "");
     const cells = [
       law, `${is.stretch}, ${is.seconds} s`, percent(is.utilisation, 1), percent(is.throttled, 2), is.jain.toFixed(4),
-      ...shared, is.excess.toFixed(1), ...messages, [must, more].filter(Boolean).join(", "),
+      shared(percent(is.local, 1)), shared(percent(is.alone, 1)), is.excess.toFixed(1), shared(is.asked.toFixed(1)), shared(is.perCall.toFixed(2)), [must, more].filter(Boolean).join(", "),
     ];
     return `| ${cells.join(" | ")} |`;
   });
-  return [...HEAD, ...lines, `| ${law} | in all | lost ${lost} | twice ${twice} | crashed ${crashed} | | | held ${inHand} | | | ${lost + twice ? "**not met**" : "met"} |`].join("\n");
-}
-
-function misses({ must, ...is }) {
-  const wrong = Object.entries(must).filter(([name, bar]) => (name === "throttled" ? is[name] > bar : is[name] < bar));
-  return wrong.length ? `**not met**: ${wrong.map(([name, bar]) => `${name} ${bar}`).join(", ")}` : undefined;
+  return [
+    "| law | stretch | util | throttled | jain | no round trip | alone | excess | msg/s | msg/call | must |",
+    "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
+    ...lines,
+    `| ${law} | in all | lost ${lost} | twice ${twice} | crashed ${crashed} | | | held ${inHand} | | | ${lost + twice ? "**not met**" : "met"} |`,
+  ].join("\n");
 }
 
 const closers = [];
@@ -57,19 +52,14 @@ async function lane() {
 }
 await Promise.all(Array.from({ length: LANES }, lane));
 
-/** The laws of a scenario that were run, in the order of the page. */
-const ran = (name) => Object.keys(LAWS).filter((law) => done[name][law]);
-const table = (name) => ran(name).map((law) => rows(law, done[name][law], ALL[name].bound)).join("\n\n");
-const ready = (name, law) => `- ${name}, ${law}: ${done[name][law].stretches.map((is) => `${is.stretch} ${percent(is.ready, 1)}`).join("; ")}`;
+/** A scenario's laws in the order of the page. */
+const table = (name) => Object.keys(LAWS).filter((law) => done[name][law]).map((law) => rows(law, done[name][law], ALL[name].bound)).join("\n\n");
 
 /** What the text of each page has names for. */
 const VALUES = {
   redis: () => ({ processes: table("redis") }),
   local: () => ({ processes: table("local"), tabs: table("tabs"), tabLimit: TabFleet.limit, tabBound: ALL.tabs.bound.toFixed(1) }),
-  workerd: () => ({
-    workers: PAGES.workerd.map((name) => `## ${name}\n\n${WORKERS[name].about}.\n\n${table(name)}`).join("\n\n"),
-    ready: PAGES.workerd.filter((name) => name !== "apart").flatMap((name) => ran(name).map((law) => ready(name, law))).join("\n"),
-  }),
+  workerd: () => ({ workers: PAGES.workerd.map((name) => `## ${name}\n\n${WORKERS[name].about}.\n\n${table(name)}`).join("\n\n") }),
 };
 const [, ...texts] = fs.readFileSync(new URL("fleet-table.txt", import.meta.url), "utf8").split(/^=== (\w+)\n/m);
 const text = (name) => texts[texts.indexOf(name) + 1];

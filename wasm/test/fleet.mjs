@@ -199,7 +199,6 @@ export class Fleet {
       throttled: offered ? (to.throttled - from.throttled) / offered : 0,
       jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
       local: 1 - counted("delayed") / admitted,
-      ready: 1 - counted("without") / admitted,
       alone: counted("alone") / admitted,
       asked: counted("asked") / seconds,
       perCall: counted("asked") / admitted,
