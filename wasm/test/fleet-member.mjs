@@ -5,7 +5,7 @@
  * Creates a gate with `make`, and makes calls through it. Calls `end` after the gate is closed. The port has the
  * member's options (`told`), a number that no earlier member had, and functions for messages: `tell` and `listen`.
  */
-export function play({ told: { member, url, policy, skew, every = 50 }, number, tell, listen }, make, end) {
+export function play({ told: { member, url, policy, skew }, number, tell, listen }, make, end) {
   const gate = make({
     ...policy,
     key: () => "api",
@@ -34,7 +34,7 @@ export function play({ told: { member, url, policy, skew, every = 50 }, number, 
     while (!isEnding) await call();
   }
 
-  const stats = setInterval(async () => tell({ stats: await gate.stats(), holds: !!gate.budget("api") }), every);
+  const stats = setInterval(async () => tell({ stats: await gate.stats(), holds: !!gate.budget("api") }), 250);
 
   listen(async ({ callers = 0, calls = 0, end: ends, close }) => {
     for (let i = 0; i < callers; i++) void loop();

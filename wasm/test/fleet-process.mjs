@@ -1,27 +1,26 @@
 // One Node process of a fleet. It exchanges messages with its parent through Node's channel.
 
-import { Redis } from "ioredis";
-import { createClient } from "redis";
-import { tidegate as local } from "tidegate/local";
-import { tidegate as redis } from "tidegate/redis";
 import { play } from "./fleet-member.mjs";
 
 const told = JSON.parse(process.env.TIDEGATE_ISOLATE);
 const { store, folder, port } = told;
+const { tidegate } = await import(folder ? "tidegate/local" : "tidegate/redis");
 
-/** How the process shares a budget: a function that makes a gate, and one that ends what it needed. */
+/** How the process shares a budget, and a function that ends what it needed. */
 const STORES = {
-  folder: () => [(options) => local({ folder, ...options }), () => {}],
+  folder: () => [{ folder }, () => {}],
   redis: async () => {
+    const { createClient } = await import("redis");
     const shared = await createClient({ socket: { host: "127.0.0.1", port } }).on("error", () => {}).connect();
-    return [(options) => redis({ shared, ...options }), () => shared.close()];
+    return [{ shared }, () => shared.close()];
   },
-  ioredis: () => {
+  ioredis: async () => {
+    const { Redis } = await import("ioredis");
     const shared = new Redis({ host: "127.0.0.1", port }).on("error", () => {});
-    return [(options) => redis({ shared, ...options }), () => shared.disconnect()];
+    return [{ shared }, () => shared.disconnect()];
   },
 };
-const [make, end] = await STORES[store]();
+const [place, end] = await STORES[store]();
 
 process.on("disconnect", () => process.exit());
 const parent = {
@@ -30,7 +29,7 @@ const parent = {
   tell: (what) => process.connected && process.send(what),
   listen: (hear) => process.on("message", hear),
 };
-play(parent, make, async () => {
+play(parent, (options) => tidegate({ ...place, ...options }), async () => {
   await end();
   process.disconnect();
 });

@@ -195,12 +195,10 @@ export class Fleet {
     const seconds = (to.at - from.at) / 1_000;
     const admitted = Math.max(counted("admitted"), 1);
     return {
-      seconds,
       utilisation: (to.all - from.all) / (to.capacity - from.capacity),
       throttled: offered ? (to.throttled - from.throttled) / offered : 0,
       jain: all ** 2 / (served.length * served.reduce((sum, n) => sum + n * n, 0)),
       local: 1 - counted("delayed") / admitted,
-      ready: 1 - counted("without") / admitted,
       alone: counted("alone") / admitted,
       asked: counted("asked") / seconds,
       perCall: counted("asked") / admitted,
@@ -234,10 +232,10 @@ export async function run(test, { Fleet, options, begin = (fleet) => fleet.satur
     await fleet.start();
     await begin(fleet);
     const marks = [await fleet.mark()];
-    for (const { name, fault, short, long: seconds = settling } of all) {
-      const lasts = long ? seconds : short;
-      step(name, lasts);
-      const end = performance.now() + lasts * 1_000;
+    const seconds = all.map((is) => (long ? (is.long ?? settling) : is.short));
+    for (const [i, { name, fault }] of all.entries()) {
+      step(name, seconds[i]);
+      const end = performance.now() + seconds[i] * 1_000;
       await fault?.(fleet);
       await sleep(end - performance.now());
       marks.push(await fleet.mark());
@@ -246,7 +244,7 @@ export async function run(test, { Fleet, options, begin = (fleet) => fleet.satur
     await fleet.drain();
     const { works } = await fleet.mark();
     return {
-      stretches: all.map(({ name, must }, i) => ({ stretch: name, must, ...fleet.figures(marks[i], marks[i + 1]) })),
+      stretches: all.map(({ name, must }, i) => ({ stretch: name, seconds: seconds[i], must, ...fleet.figures(marks[i], marks[i + 1]) })),
       inHand: fleet.inHand,
       lost: fleet.ends("lost"),
       crashed: fleet.ends("crashed"),

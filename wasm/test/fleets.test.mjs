@@ -2,10 +2,11 @@
 // with longer stretches, are in tests/golden/shared-*.md.
 
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { run } from "./fleet.mjs";
 import { ALL } from "./fleets.mjs";
 import { measured } from "./live.mjs";
+import { closeBrowsers } from "./tabs-browser.mjs";
 
 const above = (low, all, name) => all.every((is) => is[name] > low);
 
@@ -33,6 +34,7 @@ const FLEETS = [
 
 // They wait most of the time.
 describe("a fleet loses no call, and sends no more than is leased", { concurrency: 2 }, () => {
+  after(closeBrowsers);
   for (const [what, name, good] of FLEETS) {
     test(what, async (t) => {
       let told;

@@ -5,9 +5,8 @@
  * process takes over within a second or two. Redis carries the messages, keeps the record, and decides which process
  * holds the budget.
  *
- * The alternative is to keep the whole budget in Redis, and to let each process read, change and write it. That was
- * rejected for two reasons. A record has about 200 bytes, but the members and the calls in flight take a hundred
- * thousand. And if several processes ask at the same time, all but one have to start again.
+ * The budget itself is not in Redis: with its members and calls in flight it takes a hundred thousand bytes, a record 200. And
+ * if several processes changed it at the same time, all but one would have to start again.
  */
 
 import { check, type RedisClient } from "./redis/client.js";

@@ -20,8 +20,6 @@ const ADDED = 16;
 
 const WINDOWS = process.platform === "win32";
 
-let bound = 0;
-
 export class Place {
   readonly folder: string;
   readonly name: string;
@@ -59,7 +57,7 @@ export class Place {
 
   /** A path at which to bind a socket before it is moved to the seat. */
   aside(): string {
-    return WINDOWS ? this.path : `${this.path}.${process.pid}.${bound++ % 1_000}`;
+    return WINDOWS ? this.path : `${this.path}.${process.pid}.${Math.floor(Math.random() * 1e6)}`;
   }
 
   /** Moves a socket to the seat if the present one is still `found`. Returns its inode. It replaces nothing but a socket. */
@@ -102,8 +100,8 @@ function isPrivate(folder: string): boolean {
   }
 }
 
-/** An error that contains the system's message, and says that calls continue. */
+/** An error that contains the system's message, without the numbers of a path aside, and says that calls continue. */
 export function unusable(what: string, error: unknown): TidegateError {
   const why = error instanceof Error ? error.message : String(error);
-  return new TidegateError("AWAY", `${what}: ${why}. Calls continue within the share of this process`);
+  return new TidegateError("AWAY", `${what}: ${why.replace(/\.\d+\.\d+\b/, "")}. Calls continue within the share of this process`);
 }

@@ -6,6 +6,9 @@ import { another, command, connect, end, Silence, type RedisClient } from "./cli
 /** Seconds that the server waits for a message before it answers that there is none. */
 const BLOCK = 5;
 
+/** The most messages that are read at a time, besides the first. */
+const MOST = "100";
+
 /** A connection that is silent for this many milliseconds is dead. After a failure, the next one waits as long. */
 const SILENT = BLOCK * 1_000 + 2_000;
 const PAUSE = 250;
@@ -50,8 +53,10 @@ export class Box {
       const isNew = !this.#client;
       try {
         if (!this.#client) await connect((this.#client = another(this.from)));
-        const popped = await within(SILENT, command(this.#client, "BLPOP", this.name, String(BLOCK)), () => new Silence(SILENT));
-        if (Array.isArray(popped)) this.#parse(String(popped[1]));
+        // The second command runs as soon as the first one has a message, so one round trip brings all that wait.
+        const popped = [command(this.#client, "BLPOP", this.name, String(BLOCK)), command(this.#client, "LPOP", this.name, MOST)];
+        const [first, more] = (await within(SILENT, Promise.all(popped), () => new Silence(SILENT))) as (unknown[] | null)[];
+        for (const text of [...(first ?? []).slice(1), ...(more ?? [])]) this.#parse(String(text));
       } catch (why) {
         if (this.#reading !== reading) return;
         // Another connection cures every failure. A message in flight is lost, as messages may be.

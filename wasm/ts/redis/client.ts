@@ -1,5 +1,6 @@
 /** A common interface to the supported Redis clients. */
 
+import { createHash } from "node:crypto";
 import { PolicyError, TidegateError } from "../errors.js";
 import { within } from "../shared/held.js";
 
@@ -164,24 +165,26 @@ export class Silence extends TidegateError {
 
 /** A script: its text is sent if the server does not know it. */
 export class Script {
-  #sha: Promise<string> | undefined;
+  /** The server's name of it. */
+  readonly #sha: string;
 
-  constructor(private readonly text: string) {}
+  constructor(private readonly text: string) {
+    this.#sha = createHash("sha1").update(text).digest("hex");
+  }
 
   async run(client: RedisClient, keys: string[], args: string[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args];
-    const sha = await (this.#sha ??= digest(this.text));
     try {
-      return await command(client, "EVALSHA", sha, ...rest);
+      return await command(client, "EVALSHA", this.#sha, ...rest).catch((error: unknown) => {
+        if (!String(error).includes("NOSCRIPT")) throw error;
+        return command(client, "EVAL", this.text, ...rest);
+      });
     } catch (error) {
-      if (!String(error).includes("NOSCRIPT")) throw error;
-      return command(client, "EVAL", this.text, ...rest);
+      // Redis does not say which command it is.
+      throw String(error).includes("can't run this command") ? new TidegateError("AWAY", `${String(error)} The user needs the permissions ${COMMANDS}`) : error;
     }
   }
 }
 
-/** The server's name of a script: the SHA-1 of its text, in hexadecimal digits. */
-async function digest(text: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
+/** What the scripts call. */
+const COMMANDS = "+get +set +del +hget +hmget +hset +rpush +lrange +pexpire +time";

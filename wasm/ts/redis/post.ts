@@ -6,7 +6,7 @@
 import { Closed, TidegateError } from "../errors.js";
 import { Asked } from "../shared/asked.js";
 import type { Budgets } from "../shared/budgets.js";
-import { within } from "../shared/held.js";
+import { PATIENCE, within } from "../shared/held.js";
 import type { Standing, Told } from "../shared/standing.js";
 import { bytes, text } from "../shared/text.js";
 import { Box } from "./box.js";
@@ -18,9 +18,6 @@ const ask = new Script(ASK);
 
 /** The number of keys whose holders' records are remembered. */
 const MOST = 1_000;
-
-/** The longest time that closing waits for Redis, ms. */
-const PATIENCE = 1_000;
 
 /** A script without an answer for this many milliseconds delays the next request. */
 const QUIET = 600;

@@ -25,7 +25,7 @@ export class Seat {
   /** The number of running scripts, and whether one ran since the last renewal. */
   #running = 0;
   #isFresh = true;
-  #held = true;
+  isHeld = true;
 
   /**
    * `keys` are the scripts' keys. `lost` is called once, when the
@@ -41,10 +41,6 @@ export class Seat {
   ) {
     this.#timer = setInterval(() => this.#renew(), OFTEN);
     (this.#timer as { unref?(): void }).unref?.();
-  }
-
-  get isHeld(): boolean {
-    return this.#held;
   }
 
   /** Answers a request of this process: `undefined` if the seat is lost or there is nothing to send. */
@@ -83,13 +79,13 @@ export class Seat {
   }
 
   async #hold(record: string, box = "", ...answer: string[]): Promise<boolean> {
-    if (!this.#held) return false;
+    if (!this.isHeld) return false;
     this.#running++;
     this.#isFresh = true;
     try {
       const held = await this.wire.run(hold, this.keys, [this.turn, String(TERM), record, box, ...answer]);
       if (Number(held) !== 1) this.#end();
-      return this.#held;
+      return this.isHeld;
     } catch (why) {
       // It may still run, and then has no effect: the seat is taken again with another turn.
       if (why instanceof Silence) this.#end();
@@ -100,8 +96,8 @@ export class Seat {
   }
 
   #end(hasLeft = false): void {
-    if (!this.#held) return;
-    this.#held = false;
+    if (!this.isHeld) return;
+    this.isHeld = false;
     clearInterval(this.#timer);
     this.lost(hasLeft);
   }

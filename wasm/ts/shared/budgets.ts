@@ -1,6 +1,7 @@
 /** The budgets that a program holds: a desk for each key. */
 
 import { TidegateError } from "../errors.js";
+import { leaves } from "./carrier.js";
 import type { BudgetCore } from "./core.js";
 import { Desk, type DeskStats, type Past } from "./desk.js";
 import type { SharedPolicy } from "./policy.js";
@@ -39,11 +40,17 @@ interface Budget {
   readonly desk: Desk;
   /** When a member last asked, by the program's clock. */
   asked: number;
+  /** The members that have not left. */
+  readonly members: Set<number>;
   unstored: string | undefined;
 }
 
-/** A budget is unloaded after this many milliseconds without a request. */
+/** The member that sent a valid request: half of its number, which is random. */
+const member = (request: Uint8Array) => new DataView(request.buffer, request.byteOffset).getUint32(3);
+
+/** A budget is unloaded after this many milliseconds without a request: `REST` if all members have left and no call is in flight. */
 const IDLE = 60_000;
+const REST = 1_000;
 
 /** The most budgets with a store. */
 const MOST = 256;
@@ -73,6 +80,7 @@ export class Budgets {
     const budget = this.#budgets.get(key) ?? this.#load(key);
     budget.asked = performance.now();
     const grant = budget.desk.answer(request);
+    budget.members[leaves(request) ? "delete" : "add"](member(request));
     if (!grant) return undefined;
     const record = budget.desk.snapshot();
     try {
@@ -87,7 +95,9 @@ export class Budgets {
 
   /** The sender of this request has ended. */
   ended(key: string, request: Uint8Array): void {
-    this.#budgets.get(key)?.desk.ended(request);
+    const budget = this.#budgets.get(key);
+    budget?.desk.ended(request);
+    budget?.members.delete(member(request));
   }
 
   stats(key: string): BudgetStats | undefined {
@@ -107,13 +117,16 @@ export class Budgets {
 
   /** Whether no request has arrived for a while. */
   isIdle(key: string): boolean {
-    const { asked = -Infinity } = this.#budgets.get(key) ?? {};
-    return performance.now() - asked > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
+    const budget = this.#budgets.get(key);
+    if (!budget) return true;
+    const silent = performance.now() - budget.asked;
+    const rests = silent > REST && !budget.members.size && !budget.desk.stats().inFlight;
+    return rests || silent > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
   }
 
   open(key: string, from: Past | undefined): Budget {
     const { policy, now } = this;
-    const budget = { desk: new Desk(this.core(), policy, { from, now }), asked: performance.now(), unstored: undefined };
+    const budget = { desk: new Desk(this.core(), policy, { from, now }), asked: performance.now(), members: new Set<number>(), unstored: undefined };
     this.#budgets.set(key, budget);
     return budget;
   }

@@ -33,11 +33,8 @@ export interface HeldGate extends SharedGate {
   readonly [Symbol.asyncDispose]: () => Promise<void>;
 }
 
-/** The default of the option `keys`. */
-const KEYS = 1_000;
-
-/** The longest time that closing waits for the last requests, ms. */
-const PATIENCE = 1_000;
+/** The longest time that closing waits for the last requests, and then for the carrier, ms. */
+export const PATIENCE = 1_000;
 
 let module: object | undefined;
 const load = () => permitted(() => instance((module ??= compile(packed, common))));
@@ -54,18 +51,14 @@ export function held(
   let desks: BudgetCore | undefined;
   const core = () => (desks ??= made(load()));
   const standing = new Standing(policy, core);
-  const budgets = new Budgets(policy, core, options.now, options.keys ?? KEYS);
+  const budgets = new Budgets(policy, core, options.now, options.keys ?? 1_000);
   const post = open(budgets, standing, () => lanes.forEach((lane) => lane.rest()));
   const sending = new Set<Promise<unknown>>();
   const carry: Carrier = async (key, request, tell) => {
     standing.ask(tell);
-    const sent = post.carry(key, request);
+    const sent = post.carry(carried(key), request);
     sending.add(sent);
-    try {
-      return await sent;
-    } finally {
-      sending.delete(sent);
-    }
+    return sent.finally(() => sending.delete(sent));
   };
   const gate = share(carry, options, lanes);
   const end = async () => {
@@ -77,10 +70,13 @@ export function held(
   const close = () => (ended ??= end());
   const budget: HeldGate["budget"] = (key = "") => {
     post.look?.();
-    return budgets.stats(key);
+    return budgets.stats(carried(key));
   };
   return { ...gate, budget, close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
 }
+
+/** The key as all carriers transport it: in UTF-8, which replaces lone surrogates. */
+const carried = (key: string) => new TextDecoder().decode(new TextEncoder().encode(key));
 
 /** The same promise with a time limit in milliseconds, after which it fails with `why`. */
 export async function within<T>(ms: number, work: Promise<T>, why?: () => unknown): Promise<T> {

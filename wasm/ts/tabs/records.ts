@@ -90,16 +90,12 @@ export class Records implements Store {
       this.unstored = undefined;
     } catch (error) {
       this.unstored = String(error);
-      this.#forget();
-    }
-  }
-
-  /** Stored data would say that nothing was granted after it. */
-  #forget(): void {
-    try {
-      localStorage.removeItem(this.name);
-    } catch {
-      // Workers have no such storage, and pages may lack it.
+      try {
+        // It would say that nothing was granted after it.
+        localStorage.removeItem(this.name);
+      } catch {
+        // Workers have no such storage, and pages may lack it.
+      }
     }
   }
 

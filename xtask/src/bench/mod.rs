@@ -34,12 +34,12 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measure fleets that share one budget, with every fault, in real time: 10 to 20 minutes each
+    /// Measure fleets that share one budget, with every fault, in real time: about eleven minutes
     ///
     /// Run it on an idle machine.
     Shared {
-        /// Measure only this fleet
-        #[arg(value_parser = programs::fleets())]
+        /// Measure only these fleets
+        #[arg(value_parser = ["workerd", "redis", "local"])]
         fleet: Option<String>,
     },
     /// Measure the flash and state of firmware images on three targets

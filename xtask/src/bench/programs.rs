@@ -42,29 +42,16 @@ pub fn tower() -> Result<()> {
     report("tower.md", "ten servers, four clients, about four minutes", bench)
 }
 
-/// The kinds of fleets that share one budget, how long each is measured, and what it needs: edge workers with a
-/// Durable Object, Node processes with a Redis server, and processes of one machine and tabs of a browser.
-const FLEETS: [(&str, &str, &[&str]); 3] = [
-    ("workerd", "a quarter of an hour", &[]),
-    ("redis", "twelve minutes", &["redis"]),
-    ("local", "twenty minutes", &["chromium"]),
-];
-
-pub fn fleets() -> [&'static str; 3] {
-    FLEETS.map(|(kind, ..)| kind)
-}
-
+/// Fleets that share one budget, with faults. The program writes their tables.
 pub fn shared(fleet: Option<&str>) -> Result<()> {
     npm::package()?;
     wasm::install()?;
     programs::build()?;
-    for (kind, time, needs) in FLEETS.iter().filter(|it| fleet.is_none_or(|one| one == it.0)) {
-        setup::need(needs)?;
-        let mut table = Command::new("node");
-        table.arg("fleet-table.mjs").arg(kind).current_dir(npm::folder().join("test"));
-        programs::tell(&mut table);
-        report(&format!("shared-{kind}.md"), &format!("{kind}, {time}"), table)?;
-    }
+    setup::need(&["chromium", "redis"])?;
+    let mut tables = Command::new("node");
+    tables.arg("fleet-table.mjs").arg(root().join("tests/golden")).args(fleet);
+    programs::tell(tables.current_dir(npm::folder().join("test")));
+    step("fleets, about eleven minutes", tables)?;
     Ok(())
 }
 
