@@ -35,8 +35,8 @@ for (const [module, name] of Object.entries(modules)) {
   const file = path.join(dist, `${name}.wasm`);
   fs.writeFileSync(file, prune(fs.readFileSync(path.join(bound, module, `${module}_bg.wasm`))));
   execFileSync(path.join(tools, "wasm-opt"), [
-    file, "-o", file, "-Oz", "--converge", "--flatten", "--rereloop", "-Oz", "--converge", "--one-caller-inline-max-function-size=100",
-    "--zero-filled-memory", "--low-memory-unused", ...enable,
+    file, "-o", file, "-Oz", "--converge", "--flatten", "--rereloop", "-Oz", "--converge", "--gufa-optimizing", "-Oz", "--converge",
+    "--one-caller-inline-max-function-size=100", "--zero-filled-memory", "--low-memory-unused", ...enable,
     "--strip-debug", "--strip-producers", "--strip-target-features", "--remove-unused-module-elements",
   ]);
 }

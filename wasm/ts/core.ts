@@ -108,25 +108,18 @@ export function compile(packed: string, common: string): object {
 export function unpack(text: string, common: string): Uint8Array<ArrayBuffer> {
   // What each character means: alone, after a `!`, and after a space.
   const meanings = new Uint8Array(3 * 128);
-  let count = 0;
-  for (const wanted of [1, 0]) {
-    for (let byte = 0; byte < 256; byte++) {
-      if (((parseInt(common[byte >> 2]!, 16) >> (byte & 3)) & 1) !== wanted) continue;
-      const code = 35 + (count % 91);
-      meanings[Math.floor(count++ / 91) * 128 + code + +(code > 91)] = byte;
-    }
+  const counts = [91, 0];
+  for (let byte = 0; byte < 256; byte++) {
+    const place = counts[(parseInt(common[byte >> 2]!, 16) >> (byte & 3)) & 1]!++;
+    const code = 35 + (place % 91);
+    meanings[Math.floor(place / 91) * 128 + code + +(code > 91)] = byte;
   }
-  // Typed and in place, because this runs once, and before it is compiled.
-  const bytes = new TextEncoder().encode(text);
+  // Typed, because this runs once, and before it is compiled.
+  const bytes = new Uint8Array(text.length);
   let length = 0;
-  let page = 0;
-  for (let i = 0; i < bytes.length; i++) {
-    const code = bytes[i]!;
-    if (code < 34) page = (34 - code) * 128;
-    else {
-      bytes[length++] = meanings[page + code]!;
-      page = 0;
-    }
+  for (let i = 0; i < text.length; ) {
+    const code = text.charCodeAt(i++);
+    bytes[length++] = meanings[code > 34 ? code : (34 - code) * 128 + text.charCodeAt(i++)]!;
   }
   return bytes.subarray(0, length);
 }

@@ -21,9 +21,9 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
     const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key")));
-    // A stream cannot be sent again. The body of a Request can: it is cloned. Firefox does not tell whether it has one.
+    // A stream cannot be sent again; old ones have only a `pipe`. The body of a Request can: it is cloned. Firefox does not tell whether it has one.
     const own = init?.body;
-    const once = typeof own === "object" && own !== null && ("getReader" in own || Symbol.asyncIterator in own);
+    const once = typeof own === "object" && own !== null && ["getReader", "pipe", Symbol.asyncIterator].some((name) => name in own);
     const unsafe = once ? "body" : !retry && rest.retry === undefined ? "method" : undefined;
     const copies = request && rest.retry !== false && !own && request.body !== null;
     const wrapped = given ?? globalThis.fetch;

@@ -46,8 +46,6 @@ function answer(core: Core, outcome: Outcome, cooldown: number): number {
   return number;
 }
 
-let encoder: TextEncoder | undefined;
-
 /** Whether the body of a response may describe a limit beyond its status. A response to a POST may be GraphQL. */
 export function isTelling(core: Core, { status, headers, body, bodyUsed }: Response, method: string): boolean {
   if (!body?.getReader || body.locked || bodyUsed) return false;
@@ -61,8 +59,13 @@ export function isStream(core: Core, { headers }: Response): boolean {
 
 /** Passes the media type of a response to the core. Returns its length. */
 function mediaType(core: Core, headers: Headers): number {
-  encoder ??= new TextEncoder();
-  return encoder.encodeInto(headers?.get?.("content-type") ?? "", core.room()).written;
+  return put(core.room(), headers?.get?.("content-type") ?? "");
+}
+
+/** Writes a text into a buffer, and returns its end, which the core ignores if it is not in the buffer. jsdom has no `TextEncoder`. */
+function put(room: Uint8Array, text: string, at = 0): number {
+  for (let i = 0; i < text.length; i++) room[at++] = text.charCodeAt(i);
+  return at;
 }
 
 /** Calls back for each header of `Headers`, or of an object. */
@@ -72,15 +75,11 @@ function each(headers: unknown, header: (value: unknown, name: string) => void):
 }
 
 function read(core: Core, { status, headers, excerpt }: ResponseLike): number {
-  encoder ??= new TextEncoder();
   const room = core.room();
   core.status(status);
   each(headers, (value, name) => {
-    const start = encoder!.encodeInto(name, room).written;
-    const text = String(value);
-    const { read, written } = encoder!.encodeInto(text, room.subarray(start));
-    // A header that exceeds the buffer describes no limit.
-    if (read === text.length) core.header(start, start + written);
+    const start = put(room, name);
+    core.header(start, put(room, String(value), start));
   });
   // The property may be of a value that is no response, and `tidegate/lite` reads no bodies.
   for (let at = 0; core.body && ArrayBuffer.isView(excerpt) && at < excerpt.length; at += room.length) {
