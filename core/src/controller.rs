@@ -693,7 +693,8 @@ where
                 let (epoch, rate_limited) = (limit.epoch, limit.rate_limited);
                 *part = Part { epoch, rate_limited, unstated };
             }
-            let sent = Sent { now, held: self.cooldown.until(), cost, attempt: call.attempt };
+            let sent =
+                Sent { now, cooldown_end: self.cooldown.until(), cost, attempt: call.attempt };
             limit.charge(law, &sent, &mut self.rng);
         });
         if call.attempt > 0 {

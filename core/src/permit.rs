@@ -72,7 +72,7 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Permit<LIMITS, C> {
 
     /// Whether the controller has [learned](crate::Controller::learn) from its response.
     #[must_use]
-    pub const fn has_learnt(&self) -> bool {
+    pub const fn has_learned(&self) -> bool {
         self.learnt
     }
 

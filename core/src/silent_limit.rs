@@ -9,9 +9,11 @@ use crate::time::{Instant, Span};
 ///
 /// The server says nothing, so the client counts. When a connection is lost, the number of messages in the last period
 /// becomes the limit that [`served`](Self::served) describes to the law from then on. Each further loss lowers the limit
-/// by a sixteenth at least and by a quarter at most, because the network may be the cause. Without a loss, the limit
-/// grows by a sixteenth after 20 minutes, so a server with a constant limit ends about three connections an hour. It is not
-/// for fewer than 20 messages a period: bursts after a connection then exceed the limit again and again.
+/// by a sixteenth at least and by a quarter at most, because the network may be the cause. It is, and the limit
+/// stays, if fewer than 10 messages were sent in the last period, or fewer than half of the limit and no other loss is
+/// within the last four periods. Without a change, the limit grows by a sixteenth after 20 minutes, so a server with a constant limit ends about three
+/// connections an hour. It is not for fewer than 20 messages a period, because bursts after a connection then exceed the
+/// limit again and again, nor for a link that often ends at full load, which cannot be told from the server.
 ///
 /// ```
 /// use tidegate::{Hint, Instant, Outcome, SilentLimit, Span};
@@ -33,6 +35,7 @@ pub struct SilentLimit {
     most: u32,
     /// When it was set.
     set: Instant,
+    lost: Option<Instant>,
     /// The messages that were served in a period from this instant, and in the one before.
     since: Instant,
     sent: u32,
@@ -42,12 +45,15 @@ pub struct SilentLimit {
 /// After this time without a loss, the limit grows.
 const PATIENCE: Span = Span::from_secs(1_200);
 
+/// A server does not end a connection for fewer messages: half of the least limit.
+const FEW: u32 = 10;
+
 impl SilentLimit {
     /// The period is what the server counts by: a second for most brokers.
     #[must_use]
     pub const fn new(period: Span) -> Self {
         let start = Instant::ZERO;
-        Self { period, most: 0, set: start, since: start, sent: 0, before: 0 }
+        Self { period, most: 0, set: start, since: start, sent: 0, before: 0, lost: None }
     }
 
     /// A message was served.
@@ -69,9 +75,15 @@ impl SilentLimit {
         let rest = self.period - (now - self.since);
         let before = mul_div_floor(self.before.into(), rest.as_nanos(), self.period.as_nanos());
         let sent = self.sent.saturating_add(u32::try_from(before).unwrap_or(u32::MAX));
-        let [most, least] = [16, 4].map(|part| self.most.saturating_sub(self.most.div_ceil(part)));
-        self.set(now, if self.most == 0 { sent } else { sent.max(least).min(most) });
-        Outcome::Throttled.with(self.quota().and_retry_after(self.period))
+        let repeats = self.lost.replace(now).is_some_and(|lost| now - lost <= self.period * 4);
+        let enough = if repeats { FEW } else { FEW.max(self.most / 2) };
+        if sent >= enough {
+            let less = |part: u32| self.most.saturating_sub(part);
+            let (most, least) = (less(self.most.div_ceil(16)), less(self.most / 4));
+            self.set(now, if self.most == 0 { sent } else { sent.max(least).min(most) });
+        }
+        let hint = if self.most == 0 { Hint::NONE } else { self.quota() };
+        Outcome::Throttled.with(hint.and_retry_after(self.period))
     }
 
     const fn quota(&self) -> Hint {
@@ -90,5 +102,48 @@ impl SilentLimit {
             (self.since, self.before) = if follows { (ended, self.sent) } else { (now, 0) };
             self.sent = 0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends this many messages a second for a minute before each of 100 losses. Returns what is known then.
+    fn flaps(most: u32, rate: u32) -> u32 {
+        let (mut limit, mut now) = (SilentLimit::new(Span::from_secs(1)), Instant::ZERO);
+        limit.most = most;
+        for _ in 0..100 {
+            for _ in 0..60 * rate {
+                limit.served(now);
+                now += Span::from_nanos(1_000_000_000 / u64::from(rate));
+            }
+            let lost = limit.lost(now);
+            assert_eq!(lost.hints[0].retry_after, Some(Span::from_secs(1)));
+            assert_eq!(lost.hints[0].limit, (limit.most > 0).then_some(limit.most.into()));
+        }
+        limit.most
+    }
+
+    #[test]
+    fn a_link_that_is_lost_every_minute_lowers_no_limit_that_is_not_used() {
+        // It grows, because no loss is the server's.
+        for (most, rate) in [(100, 40), (100, 5), (100, 1), (20, 9)] {
+            assert!(flaps(most, rate) >= most, "{most}, {rate}");
+        }
+        assert_eq!(flaps(0, 1), 0, "a nearly idle client learns nothing");
+    }
+
+    #[test]
+    fn a_limit_falls_by_a_quarter_at_most_and_to_less_than_half_after_further_losses() {
+        let (mut limit, mut now) = (SilentLimit::new(Span::from_secs(1)), Instant::ZERO);
+        let mut all = std::vec::Vec::new();
+        for sent in [101, 30, 30, 30, 30, 30, 30, 10, 10, 10] {
+            now += Span::from_secs(3);
+            (0..sent).for_each(|_| _ = limit.served(now));
+            limit.lost(now);
+            all.push(limit.most);
+        }
+        assert_eq!(all, [101, 76, 57, 43, 33, 30, 28, 21, 16, 12]);
     }
 }

@@ -116,15 +116,16 @@ impl SleepClock {
                 return;
             }
             let wait = reply.hints.iter().filter_map(|hint| hint.retry_after).max();
-            let reset = reply.hints.iter().filter_map(|hint| hint.reset).max();
-            let left = reply.hints.iter().find_map(|hint| hint.remaining);
+            // Both of the same limit.
+            let resets = reply.hints.iter().map(|hint| (hint.reset, hint.remaining));
+            let (reset, left) = resets.max().unwrap_or_default();
             // If only this call was taken off, no part of the limit has become available, so the reset is the same.
             let is_same = left.is_some() && left.map(|left| left.saturating_add(1)) == self.left;
-            let is_exact = is_same || reply.outcome == Outcome::Throttled;
-            let passed = match passed(self.reset, reset) {
-                None if is_exact => passed(self.wait, wait),
-                None if reply.outcome == Outcome::Ok => self.wait,
-                passed => passed,
+            let is_throttled = reply.outcome == Outcome::Throttled;
+            let (passed, is_exact) = match passed(self.reset, reset) {
+                None if is_throttled => (passed(self.wait, wait), true),
+                None if reply.outcome == Outcome::Ok => (self.wait, false),
+                passed => (passed, is_same || is_throttled),
             };
             if let Some(passed) = passed {
                 let asleep = passed - (self.awake + ROUNDING);
@@ -352,6 +353,27 @@ mod tests {
         ];
         for (events, expected) in cases {
             assert_eq!(next_sleep(events), *expected, "{events:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_counts_for_the_limit_of_the_reset_and_a_passed_wait_is_a_bound() {
+        let hint = |left, reset| Hint::remaining(left).and_reset(Span::from_secs(reset));
+        let wait = Hint::remaining(8).and_retry_after(Span::from_secs(30));
+        let two = [hint(8, 60), hint(9, 1_000)];
+        for (outcome, first, then, expected) in [
+            // One less is left of the limit that ends first: it says nothing about the other.
+            (Outcome::Ok, two, [hint(7, 60), hint(5, 990)], 60),
+            (Outcome::Ok, two, [hint(5, 60), hint(8, 990)], 9),
+            // The sleep took at least this wait, and counts as a minute.
+            (Outcome::Throttled, [wait; 2], [Hint::remaining(7); 2], 60),
+        ] {
+            let (mut clock, now) = (SleepClock::new(), Instant::ZERO);
+            clock.heard(now, Reply { outcome, hints: first, ..outcome.into() });
+            clock.sleeps = 1;
+            let outcome = Outcome::Ok;
+            clock.heard(now, Reply { outcome, hints: then, ..outcome.into() });
+            assert_eq!(clock.each, Span::from_secs(expected), "{first:?}");
         }
     }
 

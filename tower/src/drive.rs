@@ -188,16 +188,22 @@ async fn within<T: Timer, F: Future>(
     if deadline == Instant::MAX {
         return Some(future.await);
     }
+    if timer.now() >= deadline {
+        return None; // it is not sent
+    }
     let mut sleep = pin!(timer.sleep_until(deadline));
     poll_fn(|cx| {
-        while timer.now() < deadline {
+        loop {
+            // First: it may be ready since before the deadline, if its task woke late.
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
             }
             ready!(sleep.as_mut().poll(cx));
+            if timer.now() >= deadline {
+                return Poll::Ready(None);
+            }
             sleep.set(timer.sleep_until(deadline)); // it ended early
         }
-        Poll::Ready(None)
     })
     .await
 }

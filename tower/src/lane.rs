@@ -159,12 +159,12 @@ impl<const LIMITS: usize, T: Timer> Lane<LIMITS, T> {
         let wakes = desk.settle_down(now);
         #[cfg(feature = "local")]
         let start = self.courier(desk, now);
+        // Under the lock, although a recorder is the user's: after it, a slower thread could overwrite the gauges with
+        // older values, which stay if the key is idle. A recorder only stores them, and must not call the gate.
         #[cfg(feature = "metrics")]
-        let gauges = (desk.gate.interval(now), desk.gate.own.in_flight(), desk.queue.waiting());
+        self.metrics.set(desk.gate.interval(now), desk.gate.own.in_flight(), desk.queue.waiting());
         drop(state);
         wakes.wake();
-        #[cfg(feature = "metrics")]
-        self.metrics.set(gauges.0, gauges.1, gauges.2);
         #[cfg(feature = "local")]
         if let Some(start) = start {
             start();

@@ -69,9 +69,9 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     /// Ends a call. Without a reply now or before, it is abandoned.
     pub(crate) fn end(&mut self, reply: Option<&Reply<LIMITS>>) {
         if let Some(permit) = self.permit.take() {
-            let has_learnt = permit.own.has_learnt();
+            let has_learned = permit.own.has_learned();
             self.lane.change(|gate, now| gate.end(now, permit, reply));
-            if !has_learnt {
+            if !has_learned {
                 let outcome = reply.map_or(Outcome::Abandoned, |reply| reply.outcome);
                 observe::settled(&self.lane, outcome);
             }
@@ -81,7 +81,7 @@ impl<const LIMITS: usize, T: Timer> Layer<LIMITS, T> {
     /// A second reply is ignored.
     pub(crate) fn learn(&mut self, reply: &Reply<LIMITS>) {
         if let Some(permit) = &mut self.permit
-            && !permit.own.has_learnt()
+            && !permit.own.has_learned()
         {
             self.lane.change(|gate, now| gate.learn(now, permit, reply));
             observe::settled(&self.lane, reply.outcome);

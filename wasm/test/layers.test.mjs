@@ -259,6 +259,7 @@ test("hints describe the limit of the last key, and blame it alone if it is used
     [{ "retry-after": "60", "ratelimit-remaining": "0" }, 1],
     [{ "retry-after": "60", "ratelimit-remaining": "700" }, 3],
     [{ "retry-after": "60" }, 3],
+    [{ "retry-after": "60", "ratelimit-remaining": "\u0130" }, 3],
   ]) {
     for (const settle of [
       (gate, key, reply) => gate.run(() => reply, { key, retry: false }),

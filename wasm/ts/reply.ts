@@ -62,9 +62,12 @@ function mediaType(core: Core, headers: Headers): number {
   return put(core.room(), headers?.get?.("content-type") ?? "");
 }
 
-/** Writes a text into a buffer, and returns its end, which the core ignores if it is not in the buffer. jsdom has no `TextEncoder`. */
+/**
+ * Writes a text into a buffer, and returns its end, which the core ignores if it is not in the buffer. jsdom has no
+ * `TextEncoder`, and `fetch` makes a character of each byte. One that stands for no byte becomes 255.
+ */
 function put(room: Uint8Array, text: string, at = 0): number {
-  for (let i = 0; i < text.length; i++) room[at++] = text.charCodeAt(i);
+  for (let i = 0; i < text.length; i++) room[at++] = Math.min(text.charCodeAt(i), 255);
   return at;
 }
 

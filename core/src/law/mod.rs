@@ -204,7 +204,7 @@ pub struct Sent {
     /// When it is sent.
     pub now: Instant,
     /// When the latest cooldown ended. Before that, no call could be sent, so none is made up for.
-    pub held: Instant,
+    pub cooldown_end: Instant,
     /// The cost charged to this limit; never zero.
     pub cost: u32,
     /// Number of earlier attempts of the call, as in [`Call::attempt`](crate::Call::attempt).
@@ -215,7 +215,7 @@ impl Sent {
     /// A first attempt of cost 1, and no cooldown before it.
     #[must_use]
     pub const fn new(now: Instant) -> Self {
-        Self { now, held: Instant::ZERO, cost: 1, attempt: 0 }
+        Self { now, cooldown_end: Instant::ZERO, cost: 1, attempt: 0 }
     }
 }
 

@@ -103,6 +103,11 @@ impl Budget {
         now(self.clock) - self.asked <= span(time)
     }
 
+    /// Whether all members have left, and no call is in flight.
+    pub(super) fn rests(&self) -> bool {
+        self.desk.members() == 0 && self.desk.source().controller().in_flight() == 0
+    }
+
     pub(super) fn set_policy(&mut self, policy: Policy<AnyLaw>) {
         self.desk.source_mut().controller_mut().set_policy(policy, now(self.clock));
     }

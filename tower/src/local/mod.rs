@@ -30,8 +30,8 @@
 //! [`Gate::trouble`] has the reason of each, and with the feature `tracing` there is an event at the level
 //! `WARN`, once a minute for each reason.
 //!
-//! A process holds the budgets of 256 keys until they were unused for a minute. The
-//! same applies to the calls of any further keys. Use several names for more.
+//! A process holds the budgets of 256 keys. It gives a budget up a second after all members have left, or after a
+//! minute without a request. The same applies to the calls of any further keys. Use several names for more.
 //!
 //! On Windows, the processes use a named pipe. That part is compiled in the tests, but not run.
 

@@ -61,11 +61,12 @@ impl Post {
                     }
                 }
                 Way::Line(line) => {
-                    let (replaces, told) = {
+                    let (replaces, by) = {
                         let mut standing = lock(&self.place.standing);
-                        (standing.meet(&line.policy), standing.told())
+                        let replaces = standing.meet(&line.policy);
+                        let tells = replaces == Ok(true) && !frames::leaves(request);
+                        (replaces, tells.then(|| standing.told()))
                     };
-                    let by = (replaces == Ok(true) && !frames::leaves(request)).then_some(told);
                     match line.ask(key, request, by).await {
                         Ok(grant) => return Ok((grant, replaces.err())),
                         Err(Why::Trouble(error)) => return Err(error),

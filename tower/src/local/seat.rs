@@ -20,8 +20,10 @@ use super::standing::Told;
 use super::system::{self, Listener, Stream};
 use super::{LocalError, lock};
 
-/// A budget is unloaded after this time without a request. Its file contains everything.
+/// A budget is unloaded after this time without a request: `REST` if all members have left and no call is in flight. Its
+/// file contains everything. As in Node.
 const IDLE: Duration = Duration::from_secs(60);
+const REST: Duration = Duration::from_secs(1);
 
 /// The most budgets that a process holds, as in Node.
 const MOST: usize = 256;
@@ -98,7 +100,10 @@ impl Seat {
     ) -> Result<&'a mut Budget, LocalError> {
         if !budgets.contains_key(key) {
             let idle = IDLE.max(self.place.share.heartbeat.saturating_mul(4));
-            budgets.retain(|_, budget| budget.was_asked_in(idle) || budget.unstored.is_some());
+            budgets.retain(|_, budget| {
+                let limit = if budget.rests() { REST } else { idle };
+                budget.was_asked_in(limit) || budget.unstored.is_some()
+            });
             if budgets.len() >= MOST {
                 return Err(LocalError::new(format!(
                     "a process holds at most {MOST} budgets: use fewer keys, or another name for some"

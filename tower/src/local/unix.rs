@@ -5,15 +5,14 @@ use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(super) use tokio::net::UnixListener as Listener;
 pub(super) use tokio::net::UnixStream as Stream;
 
+use crate::gate::random;
+
 /// The longest path of a socket, including the suffix while it is bound.
 pub(super) const MOST_PATH: usize = 103 - 16;
-
-static BOUND: AtomicU32 = AtomicU32::new(0);
 
 /// The default folder, as in Node.
 pub(super) fn folder() -> PathBuf {
@@ -75,8 +74,8 @@ pub(super) fn take(
     may: impl FnOnce() -> bool,
 ) -> io::Result<Option<(Listener, Option<u64>)>> {
     let mut aside: OsString = path.into();
-    let count = BOUND.fetch_add(1, Ordering::Relaxed) % 1_000;
-    aside.push(format!(".{}.{count}", std::process::id()));
+    // Not the process's number: containers that share the folder can have the same.
+    aside.push(format!(".{:015x}", random() >> 4));
     let listener = Listener::bind(&aside)?;
     let moved = fs::set_permissions(&aside, Permissions::from_mode(0o600)).and_then(|()| {
         if !may() {

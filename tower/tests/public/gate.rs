@@ -86,6 +86,20 @@ async fn a_call_that_is_in_flight_at_its_deadline_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_response_in_time_is_returned_even_if_its_task_wakes_after_the_deadline() {
+    let gate = Gate::new(per_second(10, 1));
+    let call = gate.with_timeout(Duration::from_secs(3)).run(|| async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        Outcome::Ok
+    });
+    let busy = async {
+        tokio::task::yield_now().await;
+        tokio::time::advance(Duration::from_secs(5)).await;
+    };
+    assert_eq!(tokio::join!(call, busy).0, Ok(Outcome::Ok));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_cannot_end_by_its_deadline_is_not_sent_late() {
     let gate = Gate::new(per_second(1, 1));
     let sent = Cell::new(0);

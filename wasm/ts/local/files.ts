@@ -9,10 +9,11 @@ import * as fs from "node:fs";
 import process from "node:process";
 import type { Store } from "../shared/budgets.js";
 import type { Past } from "../shared/desk.js";
+import { encoded } from "../shared/text.js";
 import { join, type Place } from "./place.js";
 
 /** The start of a file: a name and the version of the format. */
-const BEGIN = new Uint8Array([...new TextEncoder().encode("tidegate"), 1]);
+const BEGIN = new Uint8Array([...encoded("tidegate"), 1]);
 
 /** The header: that, the time of writing in milliseconds since 1970, and the lengths of the key and the record. */
 const HEAD = 9 + 8 + 2 + 2;
@@ -66,12 +67,12 @@ export class Files implements Store {
   }
 
   #path(key: string): string {
-    return join(this.place.folder, `${this.place.name}-${digest(new TextEncoder().encode(key))}.budget`);
+    return join(this.place.folder, `${this.place.name}-${digest(encoded(key))}.budget`);
   }
 }
 
 function encode(key: string, at: number, record: Uint8Array): Uint8Array {
-  const name = new TextEncoder().encode(key);
+  const name = encoded(key);
   const bytes = new Uint8Array([...BEGIN, ...new Uint8Array(HEAD - BEGIN.length), ...name, ...record]);
   const head = new DataView(bytes.buffer);
   head.setBigUint64(9, BigInt(at), true);

@@ -2,11 +2,12 @@
 
 import { TidegateError } from "../errors.js";
 import type { Told } from "../shared/standing.js";
+import { decoded, encoded } from "../shared/text.js";
 
 /** The greeting: a name and the version of the protocol. */
 const NAME = "tidegate";
 export const VERSION = 1;
-export const GREETING = new Uint8Array([...new TextEncoder().encode(NAME), VERSION]);
+export const GREETING = new Uint8Array([...encoded(NAME), VERSION]);
 
 /** The largest key and the largest body, in bytes. */
 const MOST_KEY = 0xffff;
@@ -29,7 +30,7 @@ export interface Frame {
 }
 
 export function request(id: number, key: string, body: Uint8Array): Uint8Array<ArrayBuffer> {
-  const name = new TextEncoder().encode(key);
+  const name = encoded(key);
   if (name.length > MOST_KEY) throw new TidegateError("MESSAGE", `a key of ${name.length} bytes cannot be shared: the limit is 65535`);
   return frame(id, name.length, name, body);
 }
@@ -45,14 +46,14 @@ export function policy({ since, digest, text }: Told): Uint8Array<ArrayBuffer> {
   const head = new DataView(new ArrayBuffer(12));
   head.setBigUint64(0, BigInt(since), true);
   head.setUint32(8, digest, true);
-  return new Uint8Array([...new Uint8Array(head.buffer), ...new TextEncoder().encode(text)]);
+  return new Uint8Array([...new Uint8Array(head.buffer), ...encoded(text)]);
 }
 
 /** The inverse of `policy`; `undefined` if these bytes are none. */
 export function told(body: Uint8Array<ArrayBuffer>): Told | undefined {
   if (body.length < 12) return undefined;
   const head = new DataView(body.buffer, body.byteOffset);
-  return { since: Number(head.getBigUint64(0, true)), digest: head.getUint32(8, true), text: new TextDecoder().decode(body.subarray(12)) };
+  return { since: Number(head.getBigUint64(0, true)), digest: head.getUint32(8, true), text: decoded(body.subarray(12)) };
 }
 
 function frame(id: number, second: number, name: Uint8Array, body: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -97,7 +98,7 @@ export class Frames {
       const length = head.getUint16(from + 6, true);
       if (length > MOST_BODY) throw new TidegateError("MESSAGE", `a message of ${length} bytes exceeds the limit of ${MOST_BODY}`);
       if (bytes.length < named + length) break;
-      const key = new TextDecoder().decode(bytes.subarray(from + HEAD, named));
+      const key = decoded(bytes.subarray(from + HEAD, named));
       frames.push({ id: head.getUint32(from, true), kind, key, body: bytes.slice(named, named + length) });
       from = named + length;
     }

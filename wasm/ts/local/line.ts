@@ -4,6 +4,7 @@ import * as net from "node:net";
 import { Closed, TidegateError } from "../errors.js";
 import { Asked } from "../shared/asked.js";
 import type { Told } from "../shared/standing.js";
+import { decoded } from "../shared/text.js";
 import { Frames, GREETING, NO_REQUEST, POLICY, policy, request, told, TROUBLE } from "./frames.js";
 
 /**
@@ -95,6 +96,6 @@ export class Line {
     if (kind === POLICY) this.policy = told(body);
     const asked = this.#asked.take(id);
     if (kind !== TROUBLE) asked?.done(body.length ? body : undefined);
-    else asked?.fail(new TidegateError("MESSAGE", `the process that holds the budget says: ${new TextDecoder().decode(body)}`));
+    else asked?.fail(new TidegateError("MESSAGE", `the process that holds the budget says: ${decoded(body)}`));
   }
 }

@@ -13,6 +13,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import process from "node:process";
 import { PolicyError, TidegateError } from "../errors.js";
+import { encoded } from "../shared/text.js";
 
 /** The longest path of a socket, including the suffix while it is bound. */
 const MOST_PATH = 103;
@@ -31,7 +32,7 @@ export class Place {
     this.name = name;
     this.folder = folder ?? join(base(), `tidegate-${WINDOWS ? os.userInfo().username : process.getuid!()}`);
     this.path = WINDOWS ? `\\\\.\\pipe\\tidegate-${os.userInfo().username}-${name}` : join(this.folder, name);
-    const length = new TextEncoder().encode(this.path).length;
+    const length = encoded(this.path).length;
     if (!WINDOWS && length > MOST_PATH - ADDED) {
       throw new PolicyError(`the path of the socket ${this.path} has ${length} bytes, and the limit is ${MOST_PATH - ADDED}: choose a shorter folder or name`);
     }

@@ -10,6 +10,7 @@ import { TidegateError } from "../errors.js";
 import type { Budgets } from "../shared/budgets.js";
 import { leaves } from "../shared/carrier.js";
 import type { Standing, Told } from "../shared/standing.js";
+import { encoded } from "../shared/text.js";
 import { Files } from "./files.js";
 import { answer, Frames, GRANT, GREETING, NO_REQUEST, POLICY, policy, told, TROUBLE } from "./frames.js";
 import { Ended } from "./line.js";
@@ -126,7 +127,7 @@ export class Seat {
     } catch (error) {
       if (!this.#held) return false;
       const why = error instanceof TidegateError ? error.message : String(error);
-      member.write(answer(id, TROUBLE, new TextEncoder().encode(why)));
+      member.write(answer(id, TROUBLE, encoded(why)));
       return false;
     }
   }

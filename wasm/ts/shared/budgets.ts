@@ -40,17 +40,20 @@ interface Budget {
   readonly desk: Desk;
   /** When a member last asked, by the program's clock. */
   asked: number;
-  /** The members that have not left. */
-  readonly members: Set<number>;
+  /** The members that have not left, and when each last asked. The latest is the last one. */
+  readonly members: Map<number, number>;
   unstored: string | undefined;
 }
 
 /** The member that sent a valid request: half of its number, which is random. */
 const member = (request: Uint8Array) => new DataView(request.buffer, request.byteOffset).getUint32(3);
 
-/** A budget is unloaded after this many milliseconds without a request: `REST` if all members have left and no call is in flight. */
+/** A budget is unloaded after this many milliseconds without a request: `REST` if no member is present and no call is in flight. */
 const IDLE = 60_000;
 const REST = 1_000;
+
+/** The most members whose presence is known. */
+const PRESENT = 1_024;
 
 /** The most budgets with a store. */
 const MOST = 256;
@@ -80,7 +83,9 @@ export class Budgets {
     const budget = this.#budgets.get(key) ?? this.#load(key);
     budget.asked = performance.now();
     const grant = budget.desk.answer(request);
-    budget.members[leaves(request) ? "delete" : "add"](member(request));
+    budget.members.delete(member(request));
+    if (!leaves(request)) budget.members.set(member(request), budget.asked);
+    this.#isUsed(budget);
     if (!grant) return undefined;
     const record = budget.desk.snapshot();
     try {
@@ -120,13 +125,24 @@ export class Budgets {
     const budget = this.#budgets.get(key);
     if (!budget) return true;
     const silent = performance.now() - budget.asked;
-    const rests = silent > REST && !budget.members.size && !budget.desk.stats().inFlight;
+    const rests = silent > REST && !this.#isUsed(budget) && !budget.desk.stats().inFlight;
     return rests || silent > Math.max(IDLE, (this.policy.heartbeat ?? 0) * 4);
+  }
+
+  /** Whether a member is present: it has asked within the expiry, and not left. Forgets the others, and the earliest of too many. */
+  #isUsed({ members }: Budget): boolean {
+    const { expiry = 30_000, heartbeat = 0 } = this.policy;
+    const since = performance.now() - Math.max(expiry, heartbeat * 4);
+    for (const [member, asked] of members) {
+      if (asked >= since && members.size <= PRESENT) break;
+      members.delete(member);
+    }
+    return members.size > 0;
   }
 
   open(key: string, from: Past | undefined): Budget {
     const { policy, now } = this;
-    const budget = { desk: new Desk(this.core(), policy, { from, now }), asked: performance.now(), members: new Set<number>(), unstored: undefined };
+    const budget = { desk: new Desk(this.core(), policy, { from, now }), asked: performance.now(), members: new Map<number, number>(), unstored: undefined };
     this.#budgets.set(key, budget);
     return budget;
   }

@@ -10,6 +10,7 @@ import { made, type BudgetCore } from "./core.js";
 import type { LeasedLane } from "./lane.js";
 import { writeShared, type SharedPolicy } from "./policy.js";
 import { Standing } from "./standing.js";
+import { decoded, encoded } from "./text.js";
 import { common, packed } from "#packed/shared";
 
 /** Options of such a gate: the policy of each key's budget. */
@@ -75,8 +76,8 @@ export function held(
   return { ...gate, budget, close, [Symbol.dispose]: close, [Symbol.asyncDispose]: close };
 }
 
-/** The key as all carriers transport it: in UTF-8, which replaces lone surrogates. */
-const carried = (key: string) => new TextDecoder().decode(new TextEncoder().encode(key));
+/** The key as all carriers transport it: in UTF-8. */
+const carried = (key: string) => decoded(encoded(key));
 
 /** The same promise with a time limit in milliseconds, after which it fails with `why`. */
 export async function within<T>(ms: number, work: Promise<T>, why?: () => unknown): Promise<T> {

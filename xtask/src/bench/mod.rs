@@ -40,7 +40,7 @@ pub enum Bench {
     Shared {
         /// Measure only these fleets
         #[arg(value_parser = ["workerd", "redis", "local"])]
-        fleet: Option<String>,
+        fleets: Vec<String>,
     },
     /// Measure the flash and state of firmware images on three targets
     Size,
@@ -62,7 +62,7 @@ pub fn run(bench: Bench) -> Result<ExitCode> {
         Bench::Demo => demo::run()?,
         Bench::Page => programs::page()?,
         Bench::Providers { args } => programs::providers(args)?,
-        Bench::Shared { fleet } => programs::shared(fleet.as_deref())?,
+        Bench::Shared { fleets } => programs::shared(&fleets)?,
         Bench::Size => size::run()?,
         Bench::Tower => programs::tower()?,
         Bench::Worlds { seed } => programs::worlds(seed)?,

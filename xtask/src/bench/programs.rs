@@ -43,13 +43,18 @@ pub fn tower() -> Result<()> {
 }
 
 /// Fleets that share one budget, with faults. The program writes their tables.
-pub fn shared(fleet: Option<&str>) -> Result<()> {
+pub fn shared(fleets: &[String]) -> Result<()> {
     npm::package()?;
     wasm::install()?;
     programs::build()?;
-    setup::need(&["chromium", "redis"])?;
+    // Tabs are local.
+    for (fleet, tool) in [("local", "chromium"), ("redis", "redis")] {
+        if fleets.is_empty() || fleets.iter().any(|asked| asked == fleet) {
+            setup::need(&[tool])?;
+        }
+    }
     let mut tables = Command::new("node");
-    tables.arg("fleet-table.mjs").arg(root().join("tests/golden")).args(fleet);
+    tables.arg("fleet-table.mjs").arg(root().join("tests/golden")).args(fleets);
     programs::tell(tables.current_dir(npm::folder().join("test")));
     step("fleets, about eleven minutes", tables)?;
     Ok(())

@@ -95,7 +95,8 @@ impl AdaptiveState {
         if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }
 
-    /// Whether the server may reject only this call: it was rejected twice before, and others are served meanwhile.
+    /// Whether the server may reject only this call: it is the third attempt or a later one, and no first attempt
+    /// was rejected since the latest success.
     pub(super) const fn is_alone(&self, sample: &Sample<'_>) -> bool {
         sample.attempt > 1 && self.calls == 0
     }
@@ -118,9 +119,12 @@ impl AdaptiveState {
         // What a server says about its limit is never noise.
         let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
         // If it says that enough is left, it may reject only this call, and another rejection has to confirm it.
-        self.calls == u8::from(sample.hint.has_room(sample.cost))
-            && !self.is_chance()
-            && (tolerance == 0 || !self.is_noise(tolerance))
+        let pending = core::mem::take(&mut self.suspects) > 0;
+        if begins && !pending && sample.hint.has_room(sample.cost) {
+            self.suspects = 1;
+            return false;
+        }
+        (begins || pending) && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
     }
 
     /// Whether the first rejection of a run is noise. If so were the latest hits, the rate returns.
@@ -179,12 +183,16 @@ impl AdaptiveState {
     /// Cuts the rate for a rejection that arrived at `event`.
     fn cut(&mut self, now: Instant, event: Instant, cooldown: Span) {
         (self.suspects, self.score) = (0, 0);
+        let mut target = None;
         if let Phase::Open(open) = self.phase {
-            self.leave_open(&open, now);
+            target = self.leave_open(&open, now);
             // Until all calls in flight have returned, another call would give no new information.
             self.begin_at(now + self.round_trip());
         }
         self.hit(event, cooldown);
+        if let (Some(target), Phase::Paced(paced)) = (target, &mut self.phase) {
+            paced.target = target.max(Log::ZERO);
+        }
     }
 
     /// Another consecutive miss; `new` if it is not that of a call which missed before. A server that
@@ -228,6 +236,9 @@ impl AdaptiveState {
         };
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
+        if self.hinted.is_full() {
+            paced.unused = u8::MAX;
+        }
         if paced.searching && cooldown > Span::ZERO {
             // Each rejection costs a cooldown: halfway to what was served, on a logarithmic scale.
             let calls = self.meter.calls(self.usual).max(1);
@@ -263,8 +274,9 @@ impl AdaptiveState {
         self.event_at = now;
     }
 
-    /// The first rejection ends slow start: from now on calls are paced.
-    pub(super) fn leave_open(&mut self, open: &Open, now: Instant) {
+    /// The first rejection ends slow start: from now on calls are paced. If it is that of one call of a client that
+    /// calls rarely, its rate is not that of the server: returns the target, twice that rate.
+    pub(super) fn leave_open(&mut self, open: &Open, now: Instant) -> Option<Log> {
         let sent = open.interval(self.interval_end, now, self.round_trip());
         // Of a burst, the server may have served only a part: halfway to that, on a logarithmic scale.
         let served = Log::of(self.meter.calls(self.usual).max(1).into());
@@ -273,8 +285,12 @@ impl AdaptiveState {
             _ => Log::ZERO,
         };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
-        self.interval = (sent + rejected.halved() + Log::of_ratio(7, 4)).min(SLOWEST);
+        let rarely = open.burst().is_none() && self.calls <= 1;
+        let rarely = rarely && sent.octaves(-2) > Log::of_span(self.round_trip());
+        let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
+        self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
         self.begin_paced(now);
+        rarely.then(|| sent - Log::OCTAVE)
     }
 
     /// A call was served.
@@ -283,7 +299,9 @@ impl AdaptiveState {
         if retried {
             self.own = 0;
         }
-        if self.suspects > 0 {
+        if !self.is_open() {
+            self.suspects = 0;
+        } else if self.suspects > 0 {
             // Neither chance nor this call was the cause of its rejections.
             let retries = u8::try_from(sample.attempt).unwrap_or(u8::MAX).saturating_sub(1).min(4);
             self.score = self.score.saturating_add(retries.saturating_mul(6));
@@ -341,7 +359,7 @@ impl AdaptiveState {
                 weight = weight.saturating_sub(3 << 8);
             }
             const FREE: u8 = 16;
-            if paced.unused >= FREE {
+            if (FREE..u8::MAX).contains(&paced.unused) {
                 weight = weight.saturating_add(2 << 8);
             }
             let grown = self.interval - paced.probe.grow(weight, most);
@@ -493,10 +511,12 @@ impl AdaptiveState {
     /// between the retries, if it is shorter.
     fn probing_interval(&self, now: Instant) -> Log {
         const FIRST: Log = Log::of_span(Span::from_millis(100));
-        match (self.is_open(), self.meter.mean(now, self.usual)) {
-            (false, _) => self.interval,
-            (true, mean) if self.calls == 0 && mean > Log::ZERO => mean.min(FIRST),
-            (true, _) => FIRST,
+        if !self.is_open() {
+            return self.interval;
+        }
+        match self.meter.mean(now, self.usual) {
+            mean if self.calls == 0 && mean > Log::ZERO => mean.min(FIRST),
+            _ => FIRST,
         }
     }
 

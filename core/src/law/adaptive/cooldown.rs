@@ -33,10 +33,10 @@ impl AdaptiveState {
         }
         self.leave_out_silence(now);
         let hinted = now + wait;
-        // At least a quarter of the time since the first rejection: a server that counts rejected calls, or extends a
-        // ban with each, never serves clients that return as soon as it says.
+        // At least a quarter of the time since the first rejection, up to four times as long: a server that counts
+        // rejected calls, or extends a ban with each, never serves clients that return as soon as it says.
         let dark = if self.misses > 0 { now - self.missed_at } else { Span::ZERO };
-        let wait = wait.max(dark.halved(2)).min(self.ceiling().span());
+        let wait = wait.max(dark.halved(2).min(wait * 4)).min(self.ceiling().span());
         let end = now + wait;
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
@@ -74,7 +74,8 @@ impl AdaptiveState {
             let spread = if hinted > end { wait } else { spread };
             self.interval_end = (hinted + spread).max(before);
         }
-        Some(Move::Slower)
+        let alone = !self.is_open() && self.is_alone(sample);
+        Some(if alone { Move::Kept } else { Move::Slower })
     }
 
     /// Whether the law is open and waits for the end of a cooldown, or probes for it.

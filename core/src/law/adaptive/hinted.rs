@@ -86,7 +86,7 @@ impl Hinted {
     }
 
     /// Whether almost nothing of the pool is used.
-    const fn is_full(&self) -> bool {
+    pub(super) const fn is_full(&self) -> bool {
         let full = self.left >= self.most.saturating_sub(self.most / 16);
         full && self.left > 0 && self.left != UNKNOWN
     }
@@ -144,7 +144,7 @@ impl AdaptiveState {
         let most = self.hinted.limit.saturating_mul(2);
         let more = self.meter.calls(self.usual).saturating_sub(most);
         let least = self.quota() + LEAST + Log::of(more.into());
-        more > 0 && least > Log::of_span(self.meter.cycle(now))
+        self.hinted.limit > 0 && more > 0 && least > Log::of_span(self.meter.cycle(now))
     }
 
     /// The first rate is known, so calls are paced from now on.
@@ -195,7 +195,8 @@ impl AdaptiveState {
         match &mut self.phase {
             Phase::Open(open) => open.see_left(left, sample.in_flight.saturating_add(1)),
             Phase::Paced(paced) if self.hinted.is_full() => {
-                paced.unused = paced.unused.saturating_add(1);
+                let more = paced.unused.saturating_add(1).min(u8::MAX - 1);
+                paced.unused = paced.unused.max(more);
             }
             Phase::Paced(paced) => paced.unused = 0,
         }
@@ -205,22 +206,18 @@ impl AdaptiveState {
         };
     }
 
-    /// The response tells this quota. If the same limit has another period, every client's share changes. What was
-    /// served under another quota says nothing about this one.
+    /// A response with a quota. If the same limit has another period, every client's share changes.
     fn see_quota(&mut self, sample: &Sample<'_>, limit: u32, unit: Log) {
         const MOST: Log = Log::OCTAVE.octaves(1);
         const LEAST: Log = Log::of_ratio(16, 15);
         let changed = (unit - self.hinted.unit).min(MOST).max(-MOST);
         let change = changed.max(-changed);
-        let known = self.hinted.unit > Log::ZERO;
-        if known && change > Log::OCTAVE.halved() {
-            self.meter.restart(sample.now);
-        }
         let paced = match &mut self.phase {
             Phase::Open(open) => return open.told = change <= LEAST,
             Phase::Paced(paced) => paced,
         };
         paced.refuted &= change <= LEAST;
+        let known = self.hinted.unit > Log::ZERO;
         if known && limit == self.hinted.limit && sample.fresh && change > LEAST {
             // A client is never slowed to more than the longest cooldown.
             let most = self.interval.max(Log::of_coarse(self.ceiling.into()));

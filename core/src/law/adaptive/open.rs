@@ -37,7 +37,7 @@ pub(super) struct Open {
     refilled: u16,
     /// Whether the latest rejection that nothing has confirmed said that the server is too busy.
     pub(super) busy: bool,
-    /// Whether the latest two responses told the same quota.
+    /// Whether the latest two responses with a quota had the same one.
     pub(super) told: bool,
     /// Calls in a row that came much sooner than those of the last full block.
     sooner: u8,

@@ -28,9 +28,10 @@ pub(super) struct Paced {
     pub(super) rejected: u8,
     /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
     pub(super) searching: bool,
-    /// How many responses in a row have said that almost nothing of the pool is used.
+    /// How many responses in a row have said that almost nothing of the pool is used; 255 if one of them was a hit, so
+    /// that the pool is not the limit.
     pub(super) unused: u8,
-    /// Whether more was served than the quota allows that the server told.
+    /// Whether more was served than the hinted quota allows.
     pub(super) refuted: bool,
 }
 
@@ -80,13 +81,13 @@ impl AdaptiveState {
     /// A call is sent: the next one is due an interval later. At most one interval is made up, or
     /// as many as a late timer has missed.
     pub(super) fn advance(&mut self, sent: &Sent, rng: &mut Rng) {
-        let &Sent { now, cost, held, .. } = sent;
+        let &Sent { now, cost, cooldown_end, .. } = sent;
         let interval = self.usual.interval_of(cost, self.interval(now));
         let Phase::Paced(paced) = &self.phase else { return };
         let width = (interval + Log::of_coarse(paced.probe.depth())).octaves(-2).span();
         let latest = now + self.longest_wait(interval);
         let interval = interval.span();
-        let start = self.interval_end.max(now - interval.max(LATENESS)).max(held);
+        let start = self.interval_end.max(now - interval.max(LATENESS)).max(cooldown_end);
         self.interval_end = start + interval;
         let half = width.halved(1);
         let drawn = self.interval_end - half + rng.between(Span::ZERO, width);

@@ -96,7 +96,7 @@ class Adaptive(Law):
     def exceeds_quota(self, now):
         """Whether more was served than two windows or a bucket of the told quota allow."""
         more = self.meter.calls(self.usual) - 2 * self.hinted.limit
-        if more <= 0:
+        if more <= 0 or self.hinted.limit == 0:
             return False
         least = add(add(self.quota_interval(), logs.ratio(16 * 8, 17 * 7)), log(more))
         return least > log(self.meter.cycle(now))
@@ -330,8 +330,6 @@ class Adaptive(Law):
             unit = unit_of(hint.limit, hint.period)
             change = max(-2 * logs.OCTAVE, min(fit(unit - hinted.unit), 2 * logs.OCTAVE))
             known, changed = hinted.unit > 0, abs(change) > logs.ratio(16, 15)
-            if known and abs(change) > logs.OCTAVE // 2:
-                self.meter = Meter(sample.now, True)
             if self.is_open():
                 self.phase.told = not changed
             else:
@@ -358,7 +356,8 @@ class Adaptive(Law):
         if self.is_open():
             self.phase.see_left(left, min(sample.in_flight + 1, U16))
         else:
-            self.phase.unused = min(self.phase.unused + 1, 255) if hinted.is_full() else 0
+            more = max(self.phase.unused, min(self.phase.unused + 1, 254))
+            self.phase.unused = more if hinted.is_full() else 0
         waited = sample.rate_limited or sample.outcome != "ok"
         hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
@@ -433,7 +432,12 @@ class Adaptive(Law):
             return many
         paced = self.phase
         chance = paced.successes < 4 and paced.rejected < paced.successes
-        begins = self.calls == int(self.has_room(sample))
+        # If the server says that enough is left, another rejection has to confirm the first.
+        pending, self.suspects = self.suspects > 0, 0
+        if first and not pending and self.has_room(sample):
+            self.suspects = 1
+            return False
+        begins = first or pending
         if begins and chance:
             paced.rejected = min(paced.rejected + 1, 255)
         return begins and not chance and not self.is_noise(told)
@@ -464,11 +468,14 @@ class Adaptive(Law):
     def cut(self, now, event, cooldown):
         """Cuts the rate for what happened at `event`."""
         self.suspects = self.score = 0
+        target = None
         if self.is_open():
-            self.leave_open(now)
+            target = self.leave_open(now)
             # Until all calls in flight have returned, another call would give no new information.
             self.begin_at(within(now + self.round_trip()))
         self.hit(event, cooldown)
+        if target is not None:
+            self.phase.target = target
 
     def note_miss(self, now, new, busy):
         if self.misses == 0:
@@ -510,8 +517,11 @@ class Adaptive(Law):
             # Of a burst, only a part may have been served.
             served = self.meter.calls(self.usual)
             rejected = max(0, log(max(1, self.phase.sends)) - log(max(1, served)))
-        self.apart = min(add(add(sent, rejected // 2), logs.ratio(7, 4)), SLOWEST)
+        # Whether one call was rejected of a client that calls rarely.
+        rarely = self.phase.measured != 0 and logs.octaves(sent, -2) > log(self.round_trip()) and self.calls <= 1
+        self.apart = min(add(add(sent, rejected // 2), 0 if rarely else logs.ratio(7, 4)), SLOWEST)
         self.begin_paced(now)
+        return max(0, sent - logs.OCTAVE) if rarely else None
 
     def flight(self):
         """The number of calls in flight at this rate, as a coarse logarithm."""
@@ -526,6 +536,8 @@ class Adaptive(Law):
         if cooldown > SECOND:
             gained = 0 if self.quota_interval() > 0 else logs.OCTAVE * 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
+        if self.hinted.is_full():
+            paced.unused = 255
         if paced.searching and cooldown > 0:
             cycle = log(self.meter.cycle(within(now + cooldown)))
             served = fit(cycle - log(max(1, self.meter.calls(self.usual))))
@@ -554,9 +566,9 @@ class Adaptive(Law):
         now = sample.now
         self.leave_out_silence(now)
         hinted = within(now + wait)
-        # At least a quarter of the time since the first rejection.
+        # At least a quarter of the time since the first rejection, up to four times as long.
         dark = since(self.missed_at, now) if self.misses > 0 else 0
-        wait = min(max(wait, dark // 4), logs.span(self.longest()))
+        wait = min(max(wait, min(dark // 4, 4 * wait)), logs.span(self.longest()))
         end = within(now + wait)
         calls, cycle = self.meter.calls(self.usual), log(self.meter.cycle(end))
         before = 0
@@ -586,7 +598,7 @@ class Adaptive(Law):
         if self.is_open():
             spread = wait if hinted > end else spread
             self.interval_end = max(within(hinted + spread), before)
-        return "slower"
+        return None if not self.is_open() and self.is_alone(sample) else "slower"
 
     def judge(self, now):
         """The first success after a cooldown while the law was open."""
@@ -614,7 +626,9 @@ class Adaptive(Law):
     def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
-        if sample.attempt > 1 and self.suspects > 0:
+        if not self.is_open():
+            self.suspects = 0
+        elif sample.attempt > 1 and self.suspects > 0:
             # Neither chance nor this call explains so many rejections of it.
             self.score = min(self.score + 6 * min(sample.attempt - 1, 4), 255)
         probing = self.is_open() and self.phase.probing
@@ -651,7 +665,7 @@ class Adaptive(Law):
         weight = weight_of(self.apart)
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
-        if paced.unused >= 16:
+        if 16 <= paced.unused < 255:
             weight += 2 << 8
         grown = fit(self.apart - paced.grow(weight, most))
         if quota and paced.least > 4 << 4:
