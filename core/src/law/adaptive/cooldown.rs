@@ -41,6 +41,7 @@ impl AdaptiveState {
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
         let mut before = Instant::ZERO;
+        let alone = !self.is_open() && self.is_alone(sample);
         let spread = if let Phase::Open(open) = &mut self.phase {
             if open.probing {
                 before = self.interval_end;
@@ -56,7 +57,7 @@ impl AdaptiveState {
             let each = (cycle - Log::of(calls.into())).span();
             each.max(self.round_trip()).min(wait.halved(3))
         } else {
-            if !self.is_alone(sample) {
+            if !alone {
                 if self.calls == 0 || self.suspects > 0 {
                     self.suspects = 0;
                     self.hit(now, wait);
@@ -74,7 +75,6 @@ impl AdaptiveState {
             let spread = if hinted > end { wait } else { spread };
             self.interval_end = (hinted + spread).max(before);
         }
-        let alone = !self.is_open() && self.is_alone(sample);
         Some(if alone { Move::Kept } else { Move::Slower })
     }
 

@@ -20,7 +20,7 @@ use crate::time::{Instant, Span};
 /// assert_eq!(gate.states().next().unwrap().basis(), Basis::Nothing);
 /// let now = Instant::from_nanos(1_000_000_000);
 /// let Decision::Admit(permit) = gate.poll(now, &Call::new()) else { panic!() };
-/// gate.settle(now, permit, Outcome::Throttled.with(Hint::remaining(4)));
+/// gate.settle(now, permit, Outcome::Throttled.with(Hint::remaining(0)));
 /// assert_eq!(gate.states().next().unwrap().basis(), Basis::Remaining);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
