@@ -13,14 +13,19 @@ use crate::workspace::{is_newer, root};
 /// The modules of the page, their crates, and their optimisation by the compiler and by wasm-opt.
 /// Visitors wait for the story's module. The laboratory's is ten times as large, and more passes
 /// would make it only two percent smaller.
-const MODULES: [(&str, &str, &str, &str); 2] = [
-    ("story", "tidegate-sim-story", "profile.wasm.opt-level='s'", "-Oz"),
-    ("lab", "tidegate-sim-wasm", "profile.wasm.opt-level=2", "-O1"),
+const MODULES: [(&str, &str, &str, &[&str]); 2] = [
+    (
+        "story",
+        "tidegate-sim-story",
+        "profile.wasm.opt-level='s'",
+        &["-Oz", "--converge", "--gufa-optimizing", "-Oz", "--converge"],
+    ),
+    ("lab", "tidegate-sim-wasm", "profile.wasm.opt-level=2", &["-O1"]),
 ];
 
 /// How wasm-opt shrinks them. Every engine of recent years supports these features. The stack grows
 /// down to address 0 and never uses its first kilobyte.
-const SHRINK: [&str; 12] = [
+const SHRINK: [&str; 13] = [
     "--enable-bulk-memory",
     "--enable-nontrapping-float-to-int",
     "--enable-sign-ext",
@@ -28,6 +33,7 @@ const SHRINK: [&str; 12] = [
     "--enable-multivalue",
     "--enable-reference-types",
     "--one-caller-inline-max-function-size=100",
+    "--always-inline-max-function-size=5",
     "--zero-filled-memory",
     "--low-memory-unused",
     "--strip-debug",
@@ -103,7 +109,7 @@ fn modules() -> Result<()> {
     for (name, package, level, passes) in MODULES {
         let made = npm::module(package, "", &out, &[&private, level])?;
         let mut shrink = Command::new(npm::installed().join(".bin/wasm-opt"));
-        shrink.arg(made).arg("-o").arg(module(name)).arg(passes).args(SHRINK);
+        shrink.arg(made).arg("-o").arg(module(name)).args(passes).args(SHRINK);
         step(&format!("wasm-opt, {name}"), shrink)?;
     }
     Ok(())
