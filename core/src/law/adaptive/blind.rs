@@ -23,6 +23,9 @@ const OUTAGE: Span = Span::from_secs(60);
 /// The count of consecutive misses stops here.
 pub(super) const MOST_MISSES: u8 = 40;
 
+/// A rejection that says that enough is left for the call counts as much as so many successes.
+const ROOM: u8 = 24;
+
 /// As many rejections of retries, while other calls are served, are evidence.
 pub(super) const MOST_OWN: u8 = 8;
 
@@ -119,9 +122,9 @@ impl AdaptiveState {
         // What a server says about its limit is never noise.
         let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
         // If it says that enough is left, it may reject only this call, and another rejection has to confirm it.
-        let pending = core::mem::take(&mut self.suspects) > 0;
+        let pending = core::mem::take(&mut self.score) > 0;
         if begins && !pending && sample.hint.has_room(sample.cost) {
-            self.suspects = 1;
+            self.score = ROOM;
             return false;
         }
         (begins || pending) && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
@@ -150,7 +153,8 @@ impl AdaptiveState {
             return false;
         }
         self.suspects = self.suspects.saturating_add(1);
-        self.score = self.score.saturating_add(3);
+        let score = if sample.hint.has_room(sample.cost) { ROOM } else { 3 };
+        self.score = self.score.saturating_add(score);
         let busy = sample.outcome == Outcome::Busy;
         if let Phase::Open(open) = &mut self.phase {
             open.busy = busy;
@@ -299,9 +303,7 @@ impl AdaptiveState {
         if retried {
             self.own = 0;
         }
-        if !self.is_open() {
-            self.suspects = 0;
-        } else if self.suspects > 0 {
+        if self.suspects > 0 {
             // Neither chance nor this call was the cause of its rejections.
             let retries = u8::try_from(sample.attempt).unwrap_or(u8::MAX).saturating_sub(1).min(4);
             self.score = self.score.saturating_add(retries.saturating_mul(6));

@@ -154,8 +154,8 @@ pub struct AdaptiveState {
     own: u8,
     /// Rejections of first attempts that nothing has confirmed yet.
     suspects: u8,
-    /// Three for each rejection of a first attempt and six for each of a retry of a call that is served at last, less
-    /// one for each success.
+    /// Three for each rejection of a first attempt (24 if it says that enough is left) and six for each of a retry of a
+    /// call that is served at last, less one for each success. Once there is a rate, only what says that enough is left.
     score: u8,
     /// Whether the present event is an outage.
     down: bool,

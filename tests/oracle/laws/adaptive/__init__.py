@@ -433,9 +433,9 @@ class Adaptive(Law):
         paced = self.phase
         chance = paced.successes < 4 and paced.rejected < paced.successes
         # If the server says that enough is left, another rejection has to confirm the first.
-        pending, self.suspects = self.suspects > 0, 0
+        pending, self.score = self.score > 0, 0
         if first and not pending and self.has_room(sample):
-            self.suspects = 1
+            self.score = 24
             return False
         begins = first or pending
         if begins and chance:
@@ -460,7 +460,7 @@ class Adaptive(Law):
         if sample.attempt > 0 or self.is_out():
             return False
         self.suspects = min(self.suspects + 1, 255)
-        self.score = min(self.score + 3, 255)
+        self.score = min(self.score + (24 if self.has_room(sample) else 3), 255)
         self.phase.busy = sample.outcome == "busy"
         alone = self.phase.busy and self.suspects > 1 and not sample.tries_again
         return self.calls >= 4 or self.score >= 48 or alone
@@ -626,9 +626,7 @@ class Adaptive(Law):
     def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
-        if not self.is_open():
-            self.suspects = 0
-        elif sample.attempt > 1 and self.suspects > 0:
+        if sample.attempt > 1 and self.suspects > 0:
             # Neither chance nor this call explains so many rejections of it.
             self.score = min(self.score + 6 * min(sample.attempt - 1, 4), 255)
         probing = self.is_open() and self.phase.probing
