@@ -13,15 +13,11 @@ use crate::workspace::{is_newer, root};
 /// The modules of the page, their crates, and their optimisation by the compiler and by wasm-opt.
 /// Visitors wait for the story's module. The laboratory's is ten times as large, and more passes
 /// would make it only two percent smaller.
-const MODULES: [(&str, &str, &str, &[&str]); 2] = [
-    (
-        "story",
-        "tidegate-sim-story",
-        "profile.wasm.opt-level='s'",
-        &["-Oz", "--converge", "--gufa-optimizing", "-Oz", "--converge"],
-    ),
-    ("lab", "tidegate-sim-wasm", "profile.wasm.opt-level=2", &["-O1"]),
+const MODULES: [(&str, &str, &str, &str); 2] = [
+    ("story", "tidegate-sim-story", "profile.wasm.opt-level='s'", SMALL),
+    ("lab", "tidegate-sim-wasm", "profile.wasm.opt-level=2", "-O1"),
 ];
+const SMALL: &str = "-Oz --converge --gufa-optimizing -Oz --converge";
 
 /// How wasm-opt shrinks them. Every engine of recent years supports these features. The stack grows
 /// down to address 0 and never uses its first kilobyte.
@@ -109,7 +105,7 @@ fn modules() -> Result<()> {
     for (name, package, level, passes) in MODULES {
         let made = npm::module(package, "", &out, &[&private, level])?;
         let mut shrink = Command::new(npm::installed().join(".bin/wasm-opt"));
-        shrink.arg(made).arg("-o").arg(module(name)).args(passes).args(SHRINK);
+        shrink.arg(made).arg("-o").arg(module(name)).args(passes.split(' ')).args(SHRINK);
         step(&format!("wasm-opt, {name}"), shrink)?;
     }
     Ok(())

@@ -186,17 +186,11 @@ impl Pace {
 /// A call as a law sees it when it is sent.
 ///
 /// ```
-/// use core::num::NonZeroU32;
-/// use tidegate::law::{Law, Sent, Tchannel, TchannelConfig};
+/// use tidegate::law::{Law, Sent, Tchannel};
 /// use tidegate::{Instant, Rng};
 ///
-/// let one_a_second = TchannelConfig { most: NonZeroU32::MIN, ..TchannelConfig::DEFAULT };
-/// let law = Tchannel::new(one_a_second).unwrap();
-/// let (now, mut rng) = (Instant::ZERO, Rng::new(1));
-/// let mut state = law.start(now);
-/// assert_eq!(law.pace(&state, now, 0, false).not_before, now);
-/// law.sent(&mut state, &Sent::new(now), &mut rng);
-/// assert!(law.pace(&state, now, 0, false).not_before > now);
+/// let mut state = Tchannel::DEFAULT.start(Instant::ZERO);
+/// Tchannel::DEFAULT.sent(&mut state, &Sent::new(Instant::ZERO), &mut Rng::new(1));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

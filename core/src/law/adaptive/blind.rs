@@ -98,8 +98,7 @@ impl AdaptiveState {
         if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }
 
-    /// Whether the server may reject only this call: it is the third attempt or a later one, and no first attempt
-    /// was rejected since the latest success.
+    /// Whether the server may reject only this call: no first attempt was rejected since the latest success.
     pub(super) const fn is_alone(&self, sample: &Sample<'_>) -> bool {
         sample.attempt > 1 && self.calls == 0
     }
@@ -516,10 +515,8 @@ impl AdaptiveState {
         if !self.is_open() {
             return self.interval;
         }
-        match self.meter.mean(now, self.usual) {
-            mean if self.calls == 0 && mean > Log::ZERO => mean.min(FIRST),
-            _ => FIRST,
-        }
+        let mean = self.meter.mean(now, self.usual);
+        if self.calls == 0 && mean > Log::ZERO { mean.min(FIRST) } else { FIRST }
     }
 
     /// How often as many misses double the interval: each one in a row, and failures once the server is

@@ -28,8 +28,7 @@ pub(super) struct Paced {
     pub(super) rejected: u8,
     /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
     pub(super) searching: bool,
-    /// How many responses in a row have said that almost nothing of the pool is used; 255 if one of them was a hit, so
-    /// that the pool is not the limit.
+    /// Responses in a row that said that almost nothing of the pool is used; 255 if one of them was to a hit.
     pub(super) unused: u8,
     /// Whether more was served than the hinted quota allows.
     pub(super) refuted: bool,
