@@ -98,7 +98,7 @@ impl AdaptiveState {
         if cuts || !begins && !self.is_open() { Move::Slower } else { Move::Kept }
     }
 
-    /// Whether the server may reject only this call: no first attempt was rejected since the latest success.
+    /// Whether the server may reject only this third or later attempt: no first one was rejected since a success.
     pub(super) const fn is_alone(&self, sample: &Sample<'_>) -> bool {
         sample.attempt > 1 && self.calls == 0
     }
