@@ -9,11 +9,11 @@ use crate::time::{Instant, Span};
 ///
 /// The server says nothing, so the client counts. When a connection is lost, the number of messages in the last period
 /// becomes the limit that [`served`](Self::served) describes to the law from then on. Each further loss lowers the limit
-/// by a sixteenth at least and by a quarter at most, because the network may be the cause. It is, and the limit
-/// stays, if fewer than 10 messages were sent in the last period, or fewer than half of the limit and no other loss is
-/// within the last four periods. Without a change, the limit grows by a sixteenth after 20 minutes, so a server with a constant limit ends about three
-/// connections an hour. It is not for fewer than 20 messages a period, because bursts after a connection then exceed the
-/// limit again and again, nor for a link that often ends at full load, which cannot be told from the server.
+/// by a sixteenth to a quarter, because the network may be the cause. The limit stays if fewer than 10 messages were
+/// sent in the last period, or fewer than half of the limit without another loss in the last four periods. After 20
+/// minutes without a change it grows by a sixteenth, so a server with a constant limit ends about three connections an
+/// hour. Do not use it for limits below 20 messages a period, because bursts after a connection exceed these again and
+/// again, nor for a link that often ends at full load, which looks like the server's limit.
 ///
 /// ```
 /// use tidegate::{Hint, Instant, Outcome, SilentLimit, Span};

@@ -94,7 +94,7 @@ class Law:
     def shorten(self, latest):
         """The longest cooldown became shorter: nothing waits beyond `latest`."""
 
-    def released(self, now, held, cost, attempt, chance):
+    def released(self, now, cooldown_end, cost, attempt, chance):
         pass
 
     def corrected(self, now, charged, used):

@@ -87,7 +87,7 @@ class Tchannel(Law):
             raise Never("never")
         return state.second
 
-    def released(self, now, held, cost, attempt, chance):
+    def released(self, now, cooldown_end, cost, attempt, chance):
         self.pass_time(now)
         self.sent = within(self.sent + 1, U32)
 

@@ -194,7 +194,7 @@ impl AdaptiveState {
         }
         self.hit(event, cooldown);
         if let (Some(target), Phase::Paced(paced)) = (target, &mut self.phase) {
-            paced.target = target.max(Log::ZERO);
+            paced.target = target;
         }
     }
 
@@ -293,7 +293,7 @@ impl AdaptiveState {
         let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
         self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
         self.begin_paced(now);
-        rarely.then(|| sent - Log::OCTAVE)
+        rarely.then(|| (sent - Log::OCTAVE).max(Log::ZERO))
     }
 
     /// A call was served.

@@ -174,7 +174,7 @@ class Adaptive(Law):
         for name in INSTANTS:
             setattr(self, name, min(getattr(self, name), latest))
 
-    def released(self, now, held, cost, attempt, chance):
+    def released(self, now, cooldown_end, cost, attempt, chance):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
@@ -197,7 +197,7 @@ class Adaptive(Law):
         else:
             shortest = self.shortest()
             self.apart, self.phase.target = max(self.apart, shortest), max(self.phase.target, shortest)
-            self.advance(now, held, self.usual.interval_of(cost, self.current(now)), chance)
+            self.advance(now, cooldown_end, self.usual.interval_of(cost, self.current(now)), chance)
         if attempt > 0 and self.own > 0:
             self.delay_retries(now, 0, attempt, chance)
 
@@ -244,10 +244,10 @@ class Adaptive(Law):
                 # The first call.
                 self.meter, self.event_at = Meter(now), now
 
-    def advance(self, now, held, interval, chance):
+    def advance(self, now, cooldown_end, interval, chance):
         width = logs.span(logs.octaves(add(interval, logs.fine(self.phase.depth())), -2))
         step = logs.span(interval)
-        self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS)), held) + step)
+        self.interval_end = within(max(self.interval_end, within(now - max(step, LATENESS)), cooldown_end) + step)
         drawn = within(within(self.interval_end - width // 2) + chance.between(0, width))
         self.fresh_at = min(drawn, within(now + self.longest_wait(interval)))
         # A retry that has missed delays the next one.
