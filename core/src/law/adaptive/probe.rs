@@ -255,7 +255,7 @@ impl Probe {
         if coarse(before.successes.into()) >= most {
             self.cooldowns = self.cooldowns.saturating_sub(1).max(FEWEST_COOLDOWNS);
         } else if before.is_ripe() {
-            self.cooldowns = self.cooldowns.saturating_add(1).min(MOST_COOLDOWNS);
+            self.cooldowns = self.cooldowns.saturating_add(3).min(MOST_COOLDOWNS);
         }
         let least = lost.saturating_add(Coarse::from(self.cooldowns) << 8).max(0);
         self.least = u8::try_from(least >> 4).unwrap_or(u8::MAX);

@@ -406,7 +406,7 @@ class Paced:
         if logs.rough(successes) >= lost + (6 << 8):
             self.cooldowns = max(self.cooldowns - 1, 1)
         elif ripe:
-            self.cooldowns = min(self.cooldowns + 1, 6)
+            self.cooldowns = min(self.cooldowns + 3, 6)
         self.least = min(max(lost + (self.cooldowns << 8), 0) >> 4, 255)
 
 
