@@ -110,4 +110,4 @@ pub use silent_limit::SilentLimit;
 pub use sleep::SleepClock;
 pub use stats::Stats;
 pub use time::{Instant, Span};
-pub use verdict::{Call, Decision, Reason, Verdict};
+pub use verdict::{Call, Decision, Reason, Retry, Verdict};

@@ -31,6 +31,8 @@ pub struct Call<const LIMITS: usize = 1, C = [u32; LIMITS]> {
     pub(crate) attempt: u16,
     /// See [`estimated`](Self::estimated).
     pub(crate) estimated: bool,
+    /// See [`retry`](Self::retry).
+    pub(crate) retry: Retry,
     pub(crate) not_before: Instant,
     /// The step of the backoff schedule from which the next failure continues.
     pub(crate) step: Span,
@@ -52,6 +54,7 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
             deadline: Instant::MAX,
             attempt: 0,
             estimated: false,
+            retry: Retry::Failed,
             not_before: Instant::ZERO,
             step: Span::ZERO,
             first_failed: Instant::MAX, // not zero, so that small machines link no code to clear the call
@@ -63,6 +66,28 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
     #[must_use]
     pub const fn deadline(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// The same call, to be tried again only after the outcomes that `retry` includes.
+    ///
+    /// ```
+    /// use tidegate::{Call, Controller, Instant, Outcome, Policy, Reason, Retry};
+    ///
+    /// let now = Instant::ZERO;
+    /// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, now);
+    /// let payment = Call::new().retry(Retry::Throttled);
+    /// assert!(gate.retry(now, &payment, Outcome::Throttled).is_ok());
+    /// assert_eq!(gate.retry(now, &payment, Outcome::Failed), Err(Reason::Unsafe));
+    /// ```
+    #[must_use]
+    pub const fn retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// After which outcomes it is tried again.
+    #[must_use]
+    pub const fn retries(&self) -> Retry {
+        self.retry
     }
 
     /// Earliest time at which this attempt may be sent: the end of the call's backoff, or
@@ -103,11 +128,11 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
         self.costs
     }
 
-    /// The same attempt with the costs of other limits.
+    /// The same attempt with these costs, which are not [estimated](Call::estimated).
     #[must_use]
     pub const fn of_limits<const N: usize>(&self, costs: [u32; N]) -> Call<N> {
-        let Self { deadline, attempt, estimated, not_before, step, first_failed, .. } = *self;
-        Call { costs, deadline, attempt, estimated, not_before, step, first_failed }
+        let Self { deadline, attempt, retry, not_before, step, first_failed, .. } = *self;
+        Call { costs, deadline, attempt, estimated: false, retry, not_before, step, first_failed }
     }
 }
 
@@ -162,6 +187,25 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Default for Call<LIMITS, C> {
     }
 }
 
+/// After which outcomes a call is tried again, from the most to the least. The server may have executed a call that
+/// failed, so a call whose repetition does harm, such as a payment, is not tried again after that.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+#[repr(u8)]
+pub enum Retry {
+    /// After all that can be [retried](crate::Outcome::is_retryable). The default.
+    Failed,
+    /// After a rejection ([`Throttled`](crate::Outcome::Throttled), [`Busy`](crate::Outcome::Busy)), and what the
+    /// server [invites](crate::Hint::may_repeat) to repeat.
+    Rejected,
+    /// After [`Throttled`](crate::Outcome::Throttled), and what the server invites to repeat.
+    Invited,
+    /// After [`Throttled`](crate::Outcome::Throttled): the server did certainly not execute the call.
+    Throttled,
+    /// After none.
+    Never,
+}
+
 /// The verdict of the gates on a call, from the most to the least permissive. The verdict of
 /// several gates is their maximum.
 ///
@@ -202,8 +246,9 @@ impl Verdict {
             Self::Reject(Reason::Never) => 7,
             Self::Reject(Reason::QueueFull) => 8,
             Self::Reject(Reason::Attempts) => 9,
-            Self::Reject(Reason::Final) => 10,
-            Self::Reject(Reason::Exhausted) => 11,
+            Self::Reject(Reason::Unsafe) => 10,
+            Self::Reject(Reason::Final) => 11,
+            Self::Reject(Reason::Exhausted) => 12,
         }
     }
 
@@ -267,8 +312,11 @@ pub enum Reason {
     Never,
     /// The [`queue`](crate::queue) is full.
     QueueFull,
-    /// The policy's attempts are used up. Only for another attempt.
+    /// The policy's attempts are used up, or the call has only one. Only for another attempt.
     Attempts,
+    /// The server may have executed the call, which then must not be repeated: see [`Call::retry`]. Only for another
+    /// attempt.
+    Unsafe,
     /// Another attempt would not help: the call was served or abandoned, or the server asks not to try it
     /// again. Only for another attempt.
     Final,
@@ -285,7 +333,8 @@ impl core::fmt::Display for Reason {
             Self::RetryBudget => "the retry budget is spent",
             Self::TooBig => "the cost exceeds the limit's burst, so the call never fits",
             Self::Never => "the wait would exceed the range of the clock",
-            Self::Attempts => "the policy allows no more attempts",
+            Self::Attempts => "no more attempts are allowed",
+            Self::Unsafe => "the server may have executed the call, which is not safe to repeat",
             Self::Final => "another attempt would not help",
             Self::Exhausted => "the quota is used up, or the account may not make this call",
             Self::QueueFull => "the queue is full",

@@ -3,7 +3,7 @@
 use core::future::Future;
 
 use embassy_time::{Duration, Instant};
-use tidegate::{Outcome, Reply};
+use tidegate::{Outcome, Reply, Retry};
 
 use crate::acquire::Acquire;
 use crate::desk::{Standing, Verbs};
@@ -44,7 +44,7 @@ impl<T: Shared<LIMITS, Costs = [u32; LIMITS]>, const LIMITS: usize> Call<'_, T, 
     /// subject to it. It needs a throttle whose calls have [costs](crate::Throttle#parameters). Costs that are known only
     /// from the response are [estimated](tidegate::Call::estimated) if the call states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
+        Self { call: self.call.of_limits(costs), ..self }
     }
 }
 
@@ -87,6 +87,23 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// place, and tries again when the next call may be sent, or after a second.
     pub fn with_priority(self, priority: u8) -> Self {
         Self { priority, ..self }
+    }
+
+    /// Sets after which outcomes the call is tried again: by default, also after a failure.
+    ///
+    /// ```
+    /// # embassy_futures::block_on(async {
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate_embassy::Throttle;
+    /// use tidegate::{Outcome, Policy, Retry, law::Aimd};
+    ///
+    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
+    /// let once = throttle.call().retry(Retry::Throttled).run(async || Outcome::Failed);
+    /// assert_eq!(once.await, Ok(Outcome::Failed));
+    /// # });
+    /// ```
+    pub fn retry(self, retry: Retry) -> Self {
+        Self { call: self.call.retry(retry), ..self }
     }
 
     /// Returns a permit if a call may be sent now and no call of this or a higher priority waits for one.
@@ -149,24 +166,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     /// the next call may be sent, or after a second.
     ///
     /// The server may have served a call that failed, because the response can be lost. If a
-    /// message must not arrive twice, number messages or disable the retry:
-    ///
-    /// ```
-    /// # embassy_futures::block_on(async {
-    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
-    /// # use tidegate_embassy::Throttle;
-    /// use tidegate::{Hint, Outcome, Policy, Reply, law::Aimd};
-    ///
-    /// # let throttle: Throttle<NoopRawMutex, Aimd> = Throttle::seeded(const { &Policy::new(Aimd::DEFAULT) }, 7);
-    /// let once: Reply = Outcome::Failed.with(Hint::NONE.and_no_retry());
-    /// let mut attempts = 0;
-    /// let sent = throttle.run(async || {
-    ///     attempts += 1;
-    ///     once
-    /// });
-    /// assert_eq!((sent.await, attempts), (Ok(once), 1));
-    /// # });
-    /// ```
+    /// message must not arrive twice, number messages or limit the [`retry`](Self::retry).
     ///
     /// In the closure, `?` works if the type of the result is named: `run::<Result<Outcome, Error>>(async || …)`.
     ///

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use smallvec::smallvec;
-use tidegate::{Outcome, Reply};
+use tidegate::Retry;
 
 use crate::acquire::Acquire;
 use crate::classify::{Classify, Standard};
@@ -38,25 +38,12 @@ pub struct Call<const LIMITS: usize = 1, T: Timer = Tokio> {
     names: Names<LIMITS, T>,
     pub(crate) call: tidegate::Call<LIMITS>,
     priority: u8,
-    pub(crate) retry: Retry,
-}
-
-/// The outcomes after which a call is retried.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Retry {
-    Never,
-    /// Only if the server certainly did not serve it.
-    Throttled,
-    /// Also if an overloaded server rejected it.
-    Rejected,
-    /// Also if it may have been served.
-    Failed,
 }
 
 impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     pub(crate) fn new(gate: Gate<LIMITS, T>) -> Self {
-        let (names, call) = (smallvec![Name::New(String::new())], tidegate::Call::new());
-        Self { gate, names, call, priority: 0, retry: Retry::Rejected }
+        let call = tidegate::Call::new().retry(Retry::Rejected);
+        Self { gate, names: smallvec![Name::New(String::new())], call, priority: 0 }
     }
 
     /// The limit that the call counts against: a host, a token, a tenant. Calls without a key share one.
@@ -127,7 +114,7 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// subject to it. Costs that are known only from the response, such as tokens, are
     /// [estimated](tidegate::Call::estimated) if the call states no costs.
     pub fn costing(self, costs: [u32; LIMITS]) -> Self {
-        Self { call: tidegate::Call::of(costs).deadline(self.call.not_after()), ..self }
+        Self { call: self.call.of_limits(costs), ..self }
     }
 
     /// How long the call may take in total, including waits and retries. A call that would wait longer is rejected as
@@ -143,16 +130,20 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
         Self { priority, ..self }
     }
 
-    /// The server may execute the call twice. So [`run`](Self::run) also retries it after a failure, such as a lost
-    /// connection or a server error. By default, it retries only rejected calls (429, 503), and what the server
+    /// The server may execute the call twice. So it is also retried after a failure, such as a lost
+    /// connection or a server error. By default, only rejected calls (429, 503) are retried, and what the server
     /// [invites](tidegate::Hint::may_repeat) to repeat.
     pub fn idempotent(self) -> Self {
-        Self { retry: Retry::Failed, ..self }
+        self.retries(Retry::Failed)
     }
 
-    /// Limits [`run`](Self::run) to one attempt.
+    /// Limits the call to one attempt.
     pub fn once(self) -> Self {
-        Self { retry: Retry::Never, ..self }
+        self.retries(Retry::Never)
+    }
+
+    fn retries(self, retry: Retry) -> Self {
+        Self { call: self.call.retry(retry), ..self }
     }
 
     /// How long the call would wait if it joined the queue now, at the current rate: the longest wait of its keys. Zero
@@ -257,11 +248,12 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     /// Fills in what the request says about its call and the caller does not. A request that is not
     /// idempotent is retried only if the server throttled it or invites to repeat it.
     pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
-        let mut call = self.or_key(key);
-        if call.retry == Retry::Rejected {
-            call.retry = if is_idempotent { Retry::Failed } else { Retry::Throttled };
+        let call = self.or_key(key);
+        match call.call.retries() {
+            Retry::Rejected if is_idempotent => call.retries(Retry::Failed),
+            Retry::Rejected => call.retries(Retry::Invited),
+            _ => call,
         }
-        call
     }
 }
 
@@ -292,23 +284,6 @@ impl<const LIMITS: usize, T: Timer> fmt::Debug for Call<LIMITS, T> {
             .field("names", &self.names.iter().map(|name| &**name).collect::<Vec<_>>())
             .field("ask", &self.call)
             .field("priority", &self.priority)
-            .field("retry", &self.retry)
             .finish_non_exhaustive()
-    }
-}
-
-impl Retry {
-    pub(crate) fn covers<const LIMITS: usize>(
-        self,
-        Reply { outcome, hints, .. }: &Reply<LIMITS>,
-    ) -> bool {
-        let is_invited = || hints.iter().any(|hint| hint.may_repeat);
-        outcome.is_retryable()
-            && match self {
-                Self::Never => false,
-                Self::Throttled => *outcome == Outcome::Throttled || is_invited(),
-                Self::Rejected => outcome.is_pushback() || is_invited(),
-                Self::Failed => true,
-            }
     }
 }

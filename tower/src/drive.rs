@@ -4,10 +4,10 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Poll, ready};
 
-use tidegate::{FastestCall, Instant, Outcome, Reason, Reply};
+use tidegate::{FastestCall, Instant, Outcome, Reason, Reply, Retry};
 
 use crate::acquire::Acquire;
-use crate::call::{Call, Retry};
+use crate::call::Call;
 use crate::classify::Classify;
 use crate::error::Error;
 use crate::observe::{self, Attempt};
@@ -88,7 +88,7 @@ pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
 where
     Fut: Future,
 {
-    let (deadline, retry, mut begin) = (call.call.not_after(), call.retry, Instant::ZERO);
+    let (deadline, retry, mut begin) = (call.call.not_after(), call.call.retries(), Instant::ZERO);
     let mut unused = call.unused_permit();
     if deadline < Instant::MAX {
         begin = unused.last().settings.timer.now();
@@ -100,7 +100,7 @@ where
         loop {
             let admitted =
                 (&mut acquired).await.and_then(|permit| in_time(permit, begin, deadline));
-            let permit = match (admitted, last) {
+            let mut permit = match (admitted, last) {
                 (Ok(permit), _) => permit,
                 (Err(error), Some(result)) => return finish(Ok((result, End::GaveUp(error)))),
                 (Err(error), None) => return finish(Err(error)),
@@ -126,30 +126,27 @@ where
             if reply.outcome == Outcome::Ok && holds {
                 return finish(Ok((result, End::Held(Guard { permit, reply }))));
             }
-            let is_covered = retry.covers(&reply);
-            let end = match (reply.outcome, copy) {
-                (Outcome::Ok | Outcome::Abandoned, _) => {
-                    permit.settle(reply);
-                    End::Ended
+            let end = if matches!(reply.outcome, Outcome::Ok | Outcome::Abandoned) {
+                permit.settle(reply);
+                End::Ended
+            } else {
+                let key = permit.layers[0].lane.key.clone();
+                if copy.is_none() {
+                    permit.call = permit.call.retry(Retry::Never);
                 }
-                (_, Some(copy)) if is_covered => match permit.retry(reply) {
-                    Ok(again) => {
+                End::GaveUp(match (permit.retry(reply), copy) {
+                    (Ok(again), Some(copy)) => {
                         (acquired, request, last) = (again, copy, Some(result));
                         continue;
                     }
-                    Err(error) => End::GaveUp(error),
-                },
-                (outcome, _) => {
-                    let key = permit.key().into();
-                    permit.settle(reply);
-                    let rejected = |key, reason| Error::rejected(key, reason, Instant::ZERO);
-                    End::GaveUp(match outcome {
-                        Outcome::Exhausted => rejected(key, Reason::Exhausted),
-                        _ if retry == Retry::Never => rejected(key, Reason::Attempts),
-                        _ if is_covered => Error::NotRepeatable { key },
-                        _ => Error::NotIdempotent { key },
-                    })
-                }
+                    (Err(Error::Rejected { reason: Reason::Attempts, .. }), None)
+                        if retry != Retry::Never =>
+                    {
+                        Error::NotRepeatable { key }
+                    }
+                    (Err(error), _) => error,
+                    (Ok(_), None) => Error::NotRepeatable { key },
+                })
             };
             if let End::GaveUp(error) = &end {
                 observe::rejected(error);

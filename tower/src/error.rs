@@ -60,12 +60,6 @@ pub enum Error {
         /// The key of the call; empty if it has none.
         key: Arc<str>,
     },
-    /// The server may have served the call, and it is not idempotent: see
-    /// [`Call::idempotent`](crate::Call::idempotent).
-    NotIdempotent {
-        /// The key of the call; empty if it has none.
-        key: Arc<str>,
-    },
     /// The request cannot be copied: see [`Repeat`](crate::Repeat).
     NotRepeatable {
         /// The key of the call; empty if it has none.
@@ -99,10 +93,9 @@ impl Error {
 
     pub(crate) const fn shared_key(&self) -> &Arc<str> {
         match self {
-            Self::Rejected { key, .. }
-            | Self::TimedOut { key }
-            | Self::NotIdempotent { key }
-            | Self::NotRepeatable { key } => key,
+            Self::Rejected { key, .. } | Self::TimedOut { key } | Self::NotRepeatable { key } => {
+                key
+            }
         }
     }
 }
@@ -129,14 +122,14 @@ impl fmt::Display for Error {
             Self::Rejected { reason: Reason::TooBig, .. } => f.write_str(
                 "costs more than the limit's burst, so it never fits: split the call, or raise the burst",
             ),
+            Self::Rejected { reason: Reason::Unsafe, .. } => f.write_str(
+                "was not retried, because it is not idempotent and the server may have served it: set an \
+                 `Idempotency-Key`, or call `idempotent`",
+            ),
             Self::Rejected { reason, .. } => write!(f, "was rejected: {reason}"),
             Self::TimedOut { .. } => {
                 f.write_str("was still in flight at its deadline: allow more time")
             }
-            Self::NotIdempotent { .. } => f.write_str(
-                "was not retried, because it is not idempotent and the server may have served it: set an \
-                 `Idempotency-Key`, or call `idempotent`",
-            ),
             Self::NotRepeatable { .. } => f.write_str(
                 "was not retried, because its request cannot be copied: send a body that is not a stream, or \
                  set the layer's `repeat`",

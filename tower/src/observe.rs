@@ -132,11 +132,11 @@ pub(crate) fn rejected(error: &Error) {
                 Reason::TooBig => "too big",
                 Reason::QueueFull => "queue full",
                 Reason::Attempts => "attempts",
+                Reason::Unsafe => "not idempotent",
                 Reason::Final => "final",
                 Reason::Exhausted => "exhausted",
                 _ => "never",
             },
-            Error::NotIdempotent { .. } => "not idempotent",
             Error::NotRepeatable { .. } => "not repeatable",
             Error::TimedOut { .. } => "timed out",
         };

@@ -125,7 +125,8 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
         self.take_back();
     }
 
-    /// Reports the result. If another attempt is due, await the returned future for its permit.
+    /// Reports the result. If another attempt is due, await the returned future for its permit. A call that failed is
+    /// retried only if it is [`idempotent`](crate::Call::idempotent).
     ///
     /// # Errors
     /// [`Error::Rejected`] with the reason why the call is not retried: [`Reason::Final`] if the call was served, else

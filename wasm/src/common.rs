@@ -49,13 +49,15 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Calls<LIMITS, C> {
         }
     }
 
-    /// The slot of the next attempt of a call, which is in its own slot if it is a later attempt itself; -2 if it
-    /// could not be sent by the deadline, and -1 if none is due or there is no memory for it. A later attempt keeps
-    /// its slot until it is forgotten.
+    /// The slot of the next attempt of a call, which is in its own slot if it is a later attempt itself. Otherwise -1 if
+    /// its attempts are used up or there is no memory for it, -2 if it could not be sent by the deadline, -3 if it is
+    /// not safe to repeat, and -4 if that would not help. A later attempt keeps its slot until it is forgotten.
     pub fn next(&mut self, slot: u32, next: Result<Call<LIMITS, C>, Reason>) -> i32 {
         let next = match next {
             Ok(next) => next,
             Err(Reason::Late(_)) => return -2,
+            Err(Reason::Unsafe) => return -3,
+            Err(Reason::Final | Reason::Exhausted) => return -4,
             Err(_) => return -1,
         };
         let slot = match self.0.get(slot) {
@@ -162,10 +164,10 @@ macro_rules! exports {
                 desk.why(gate, requested, now)
             };
             fn retry(
-                gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64
+                gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64, level: u32
             ) -> i32 = {
                 let requested = $crate::common::Requested::new(call, deadline, requests, tokens);
-                desk.retry(gate, requested, now)
+                desk.retry(gate, requested, now, $crate::number::retry(level))
             };
             fn not_before(call: u32) -> f64 = desk.calls.not_before(call);
             fn forget(call: u32) = desk.calls.forget(call);

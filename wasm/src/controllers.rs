@@ -311,6 +311,7 @@ pub fn counts([requests, tokens]: [f64; LIMITS]) -> [u32; LIMITS] {
 
 #[cfg(all(test, feature = "gate"))]
 mod tests {
+    use tidegate::Retry;
     use tidegate::queue::Place;
 
     use super::*;
@@ -375,6 +376,6 @@ mod tests {
         desk.close(gate);
         desk.close(gate);
         assert_eq!(desk.stats(gate), None);
-        assert_eq!(desk.retry(gate, PLAIN, 1.0), -1);
+        assert_eq!(desk.retry(gate, PLAIN, 1.0, Retry::Failed), -1);
     }
 }

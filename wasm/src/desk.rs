@@ -2,7 +2,7 @@
 //! JavaScript is single-threaded, so there is one desk.
 
 use tidegate::queue::{Gate, Place};
-use tidegate::{Call, Costs, Decision, Instant, Reason, Reply};
+use tidegate::{Call, Costs, Decision, Instant, Reason, Reply, Retry};
 
 use crate::arena::Arena;
 use crate::common::{Calls, Requested};
@@ -169,9 +169,9 @@ impl<G: Kind<LIMITS, C>, const LIMITS: usize, C: Costs<LIMITS> + 'static> Desk<G
     }
 
     /// The next attempt after the current reply; see [`Calls::next`].
-    pub fn retry(&mut self, gate: u32, requested: Requested, now: f64) -> i32 {
+    pub fn retry(&mut self, gate: u32, requested: Requested, now: f64, retry: Retry) -> i32 {
         let now = self.clock.read(now);
-        let call = self.call_of(requested);
+        let call = self.call_of(requested).retry(retry);
         let Some(kept) = self.gates.get(gate) else { return -1 };
         let next = kept.gate.retry(now, &call, self.draft.reply);
         self.calls.next(requested.call, next)

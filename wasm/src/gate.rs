@@ -80,6 +80,10 @@ functions! { DESK, desk:
     fn refund(gate: u32, permit: f64, now: f64) = desk.refund(gate, permit, now);
     fn learn_beside(gate: u32, permit: f64, beside: u32, last: f64, now: f64) =
         desk.learn_beside(gate, permit, (beside, last), now);
-    fn retry_beside(gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64) =
-        desk.retry_beside(gate, Requested::new(call, deadline, requests, tokens), now);
+    fn retry_beside(
+        gate: u32, call: u32, now: f64, deadline: f64, requests: f64, tokens: f64, level: u32
+    ) = {
+        let requested = Requested::new(call, deadline, requests, tokens);
+        desk.retry_beside(gate, requested, now, crate::number::retry(level))
+    };
 }

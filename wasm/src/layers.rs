@@ -1,7 +1,7 @@
 //! Calls that count against the limits of several keys. Each key has its own permit.
 
-use tidegate::Instant;
 use tidegate::queue::{self, HoldLimit};
+use tidegate::{Instant, Retry};
 
 use crate::Call;
 use crate::common::Requested;
@@ -72,9 +72,9 @@ impl Desk {
     }
 
     /// Like `retry`, for a gate beside the one that decides it. Before that one, which counts the attempt.
-    pub fn retry_beside(&mut self, gate: u32, requested: Requested, now: f64) {
+    pub fn retry_beside(&mut self, gate: u32, requested: Requested, now: f64, retry: Retry) {
         let now = self.clock.read(now);
-        let call = self.call_of(requested);
+        let call = self.call_of(requested).retry(retry);
         if let Some(kept) = self.gates.get(gate) {
             _ = kept.gate.controller.retry(now, &call, self.draft.reply);
         }

@@ -1,6 +1,6 @@
 //! Conversion between JavaScript's milliseconds and core's types.
 
-use tidegate::{Instant, Quota, Span};
+use tidegate::{Instant, Quota, Retry, Span};
 
 /// The end of core's clock, 584 years, in milliseconds.
 const END: f64 = 1.8e13;
@@ -46,6 +46,18 @@ pub fn span(ms: f64) -> Option<Span> {
 /// Converts to a deadline: none for NaN or after the end of time. A negative one is in the past.
 pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
+}
+
+#[cfg(any(test, feature = "lite", feature = "shared"))]
+/// After which outcomes a call is tried again, in TypeScript's order.
+pub const fn retry(level: u32) -> Retry {
+    match level {
+        0 => Retry::Failed,
+        1 => Retry::Rejected,
+        2 => Retry::Invited,
+        3 => Retry::Throttled,
+        _ => Retry::Never,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact below 2^53 ns, which is 104 days")]

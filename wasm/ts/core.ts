@@ -35,12 +35,12 @@ export interface Exports {
   lend?(gate: number, permit: number, call: number, requests: number, tokens: number, until: number): void;
   refund?(gate: number, permit: number, now: number): void;
   learn_beside?(gate: number, permit: number, beside: number, last: number, now: number): void;
-  retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): void;
+  retry_beside?(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number, level: number): void;
   stream(gate: number, permit: number, length: number, now: number): void;
   release(gate: number, permit: number, now: number): void;
   pause(gate: number, paused: boolean): void;
   peek(gate: number, now: number): number;
-  retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number): number;
+  retry(gate: number, call: number, now: number, deadline: number, requests: number, tokens: number, level: number): number;
   not_before(call: number): number;
   forget(call: number): void;
   answer(outcome: number, cooldown: number): void;

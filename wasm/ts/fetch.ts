@@ -20,17 +20,16 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
     if (request?.bodyUsed) throw new TypeError("the body of this Request was already read: clone the Request for each call");
     const { release, outcome, actualCost, ...rest } = call;
     const headers = init?.headers ?? request?.headers;
-    const retry = rest.retry ?? (IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key")));
+    const isIdempotent = IDEMPOTENT.test(target.method) || (!!globalThis.Headers && new Headers(headers).has("idempotency-key"));
     // A stream cannot be sent again; old ones have only a `pipe`. The body of a Request can: it is cloned. Firefox does not tell whether it has one.
     const own = init?.body;
     const once = typeof own === "object" && own !== null && ["getReader", "pipe", Symbol.asyncIterator].some((name) => name in own);
-    const unsafe = once ? "body" : !retry && rest.retry === undefined ? "method" : undefined;
     const copies = request && rest.retry !== false && !own && request.body !== null;
     const wrapped = given ?? globalThis.fetch;
     const work = (...[signal]: [AbortSignal?]) => wrapped(copies ? request.clone() : input, signal ? { ...init, signal } : init);
     const key = rest.key ?? keyOf(target);
     const manner: Manner<Response> = {
-      unsafe,
+      once,
       // After a redirect to another origin, the response does not describe this origin's limits.
       read(response, core) {
         if (response.redirected && originOf(response) !== originOf(target)) return response.status < 429 ? "ok" : "failed";
@@ -43,7 +42,7 @@ export const fetcher = ({ fetch: given, key: keyOf = originOf }: Pick<Options<Ke
       },
     };
     const options = {
-      ...rest, key, retry,
+      ...rest, key, retry: rest.retry ?? (isIdempotent || undefined),
       outcome: outcome && (({ value, error }: { value?: Response; error?: unknown }) => (value ? looked(value, (value) => outcome({ value })) : outcome({ error }))),
       actualCost: actualCost && ((value: Response) => looked(value, actualCost)),
     };

@@ -13,7 +13,7 @@ import {
 } from "./options.js";
 import type { Few, Law } from "./law.js";
 import { write, type Policy } from "./policy.js";
-import { isBlind, isHopeless, isInvited, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
+import { isBlind, isHopeless, isRefused, OUTCOMES, responseIn, tell, type Outcome, type Reply, type ResponseLike } from "./reply.js";
 import { Guard, nap, race, type Timers } from "./wait.js";
 
 /** The function that `run` runs. */
@@ -21,8 +21,8 @@ type Work<T> = (signal: AbortSignal) => T | PromiseLike<T>;
 
 /** How calls by `fetch` differ. */
 export interface Manner<T> {
-  /** Why it must not be repeated, or `undefined`. */
-  readonly unsafe: "method" | "body" | undefined;
+  /** Whether the body can be sent only once. */
+  readonly once: boolean;
   /** Reads the result, if the caller gives no outcome. */
   read(value: T, core: Core): Reply | Promise<Reply>;
   /** Whether the result is a stream that is read until it ends: it may begin with an error, and report tokens. */
@@ -54,8 +54,11 @@ const NONE: CallOptions<Key> = {};
 /** A retry keeps its permit. */
 const same = (_: Call, permit: number) => permit;
 
-/** The core's answer if an attempt cannot be sent by the deadline. */
-const LATE = -2;
+/** After which outcomes a call is tried again, in the core's order. */
+const [FAILED, REJECTED, INVITED, THROTTLED, NEVER] = [0, 1, 2, 3, 4] as const;
+
+/** Why the core makes no other attempt, from its answer -1 on. */
+const ENDS = ["attempts", "deadline", "method", "error"] as const satisfies readonly Why[];
 
 /** Why a retry is rejected. A code that is not listed means too late. */
 const WHYS: Partial<Record<Code, Why>> = { RETRY_BUDGET: "retryBudget", OVER_LIMIT: "limit", TOO_BIG: "limit", QUEUE_FULL: "queue" };
@@ -507,33 +510,30 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
 
   /** The delay in milliseconds until a call is retried; -1 if it is not. */
   const again = <T>(call: Job<T>, reply: Reply, error: unknown, time: number): number => {
-    const { lane, attempts: attempt, options } = call;
+    const { lane, attempts: attempt, options, manner } = call;
     const { key, outcome, house: { core } } = lane;
     const name = OUTCOMES[outcome]!;
     const isPushback = name === "throttled" || name === "busy";
     if (name === "exhausted") noteLimit(call, name, undefined);
     // The server has answered, or no caller waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
-    const unsafe = call.manner?.unsafe;
-    const wish = unsafe === "method" ? undefined : options?.retry;
-    // What the server did not execute can be repeated with every method, and so can what it invites to repeat.
-    const isSafe = name === "throttled" || isRefused(error) || (wish !== "throttled" && isInvited(reply as Partial<ResponseLike>));
-    const isWanted = unsafe !== "body" && (typeof wish === "boolean" ? wish : isSafe || (!unsafe && !wish && isPushback));
-    const isOver = isBlind(error) && attempt >= FEW_ATTEMPTS;
-    const isRetried = isWanted && !isOver && !isHopeless(error);
+    const wish = options?.retry;
+    const hopeless = isHopeless(error);
+    const isOver = manner?.once || wish === false || hopeless || (isBlind(error) && attempt >= FEW_ATTEMPTS);
+    // The server did not execute a refused stream.
+    const level = isOver ? NEVER : wish === true || isRefused(error) ? FAILED : wish ? THROTTLED : manner ? INVITED : REJECTED;
     const cooldown = currentCooldown();
-    const slot = isRetried ? lane.retry(call, time) : -1;
-    const ms = slot < 0 ? -1 : Math.max(core.not_before(slot) - time, 0);
-    if (slot >= 0) call.slot = slot;
-    const isLate = time + ms > call.deadline || slot === LATE;
+    const slot = lane.retry(call, time, level);
     if (isPushback) noteLimit(call, name, (reply as Partial<ResponseLike>).status);
-    if (ms >= 0 && !isLate) {
+    if (slot >= 0) {
+      const ms = Math.max(core.not_before((call.slot = slot)) - time, 0);
       emit("retry", { key, attempt: attempt + 1, ms: cooldown > ms ? cooldown : ms });
       return ms;
     }
-    const why = (isWanted ? undefined : unsafe) ?? (isLate ? "deadline" : !isWanted ? undefined : isRetried || isOver ? "attempts" : "error");
-    if (why === "deadline") call.error = new DeadlineExceeded(Math.max(cooldown >= 0 ? cooldown : ms, 1));
-    if (why) emit("gaveUp", { key, attempt, why });
+    const why = manner?.once ? "body" : hopeless ? "error" : ENDS[-1 - slot]!;
+    if (why === "deadline") call.error = new DeadlineExceeded(cooldown > 1 ? cooldown : 1);
+    // The caller has said that it is not retried, or not said that it may be.
+    if (wish !== false && !(why === "method" && (wish || !manner))) emit("gaveUp", { key, attempt, why });
     return -1;
   };
 

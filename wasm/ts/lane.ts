@@ -184,9 +184,9 @@ export abstract class Lane {
     return time;
   }
 
-  /** The core's slot of the next attempt of a call, after the current reply; a negative number if there is none. */
-  retry({ slot, deadline, requests, tokens }: Call, time: number): number {
-    return this.house.core.retry(this.gate, slot, time, deadline, requests, tokens);
+  /** The core's slot of the next attempt of a call, after the current reply; if there is none, a negative number that says why. */
+  retry({ slot, deadline, requests, tokens }: Call, time: number, level: number): number {
+    return this.house.core.retry(this.gate, slot, time, deadline, requests, tokens, level);
   }
 
   /** Reads the next bytes of a call's stream, or its end. The tokens that it reports are what the call costs. Call `changed` after the end. */

@@ -224,10 +224,10 @@ class Layers implements Entry {
   }
 
   /** The other keys learn that the call is tried again, else its rejections would count as those of several calls. */
-  retry(call: Call, time: number): number {
+  retry(call: Call, time: number, level: number): number {
     const [first, ...others] = this.#lanes;
-    for (const { gate } of others) this.house.core.retry_beside!(gate, call.slot, time, call.deadline, call.requests, call.tokens);
-    return first!.retry(call, time);
+    for (const { gate } of others) this.house.core.retry_beside!(gate, call.slot, time, call.deadline, call.requests, call.tokens, level);
+    return first!.retry(call, time, level);
   }
 
   stream(_permit: number, bytes?: Uint8Array): void {

@@ -103,13 +103,6 @@ export function responseIn(value: unknown, inside = true): ResponseLike | undefi
   if (typeof status === "number") return { status, headers: it.headers, excerpt: it.excerpt };
 }
 
-/** Whether the server says that the call may be repeated, whatever its method. */
-export function isInvited({ headers }: Partial<ResponseLike>): boolean {
-  let isInvited = false;
-  each(headers, (value, name) => (isInvited ||= /^(x|stripe)-should-retry: true$/i.test(`${name}: ${value}`)));
-  return isInvited;
-}
-
 /** Whether the server has refused an HTTP/2 stream before it did anything: one above the last ID of a GOAWAY, too. */
 export function isRefused(error: unknown): boolean {
   const { cause = error } = (error ?? {}) as { cause?: unknown };

@@ -11,7 +11,7 @@ use crate::linked::Linked;
 use crate::outcome::{AsReply, Outcome};
 use crate::policy::Policy;
 use crate::time::{Instant, Span};
-use crate::verdict::{Call, Reason};
+use crate::verdict::{Call, Reason, Retry};
 
 /// See [`Policy::PATIENCE`](crate::Policy::PATIENCE).
 const PATIENT: u16 = 64;
@@ -30,9 +30,10 @@ where
     ///
     /// # Errors
     /// [`Reason::Exhausted`] if the quota is used up, [`Reason::Final`] if another attempt would
-    /// not help, [`Reason::Attempts`] if the policy allows no more, and [`Reason::Late`] if it
-    /// could not be sent by the call's deadline or within the policy's time. Here, a wait that the
-    /// server asked for counts in full, even above the policy's ceiling.
+    /// not help, [`Reason::Unsafe`] if [`Call::retry`] excludes it, [`Reason::Attempts`] if no more
+    /// are allowed, and [`Reason::Late`] if it could not be sent by the call's deadline or within
+    /// the policy's time. Here, a wait that the server asked for counts in full, even above the
+    /// policy's ceiling.
     pub fn retry(
         &mut self,
         now: Instant,
@@ -57,10 +58,23 @@ where
             if reply.outcome == Outcome::Exhausted {
                 return Err(Reason::Exhausted);
             }
-            let mut is_final = !reply.outcome.is_retryable();
-            each(&reply.hints, |_, hint| is_final |= hint.no_retry);
+            let (mut is_final, mut is_invited) = (!reply.outcome.is_retryable(), false);
+            each(&reply.hints, |_, hint| {
+                is_final |= hint.no_retry;
+                is_invited |= hint.may_repeat;
+            });
             if is_final {
                 return Err(Reason::Final);
+            }
+            let most = match reply.outcome {
+                Outcome::Throttled => Retry::Throttled,
+                _ if is_invited => Retry::Invited,
+                Outcome::Busy => Retry::Rejected,
+                _ => Retry::Failed,
+            };
+            if call.retry > most {
+                let once = call.retry == Retry::Never;
+                return Err(if once { Reason::Attempts } else { Reason::Unsafe });
             }
             let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
             Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))

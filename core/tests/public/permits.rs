@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use tidegate::gate::RetryBudgetPolicy;
 use tidegate::law::{Adaptive, Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
 use tidegate::{
-    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Rng, Span,
-    Verdict,
+    Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Retry, Rng,
+    Span, Verdict,
 };
 
 use crate::client::admitted;
@@ -249,6 +249,25 @@ fn a_call_that_is_not_retried_has_a_reason() {
         call = gate.retry(START, &call, Outcome::Busy).unwrap();
     }
     assert_eq!(gate.retry(START, &call, Outcome::Busy), Err(Reason::Attempts));
+}
+
+#[test]
+fn a_call_is_tried_again_only_after_the_outcomes_that_it_permits() {
+    let mut invites = Hint::NONE;
+    invites.may_repeat = true;
+    let plain = [Outcome::Throttled, Outcome::Busy, Outcome::Failed].map(|it| it.with(Hint::NONE));
+    let replies = [plain[0], Outcome::Failed.with(invites), plain[1], plain[2]];
+    let most = [Retry::Throttled, Retry::Invited, Retry::Rejected, Retry::Failed];
+    for (count, retry) in most.into_iter().enumerate() {
+        for (at, reply) in replies.into_iter().enumerate() {
+            let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
+            let next = gate.retry(START, &Call::new().retry(retry), reply);
+            assert_eq!(next.map(|next| next.retries()).ok(), (at <= count).then_some(retry));
+            assert!(at <= count || next == Err(Reason::Unsafe));
+            let once = gate.retry(START, &Call::new().retry(Retry::Never), reply);
+            assert_eq!(once, Err(Reason::Attempts));
+        }
+    }
 }
 
 #[test]

@@ -62,12 +62,11 @@ async fn a_request_is_repeated_only_if_it_is_idempotent_and_otherwise_the_respon
         let response = service.call(request(server.url(path))).await.unwrap();
         let why = match response.extensions().get() {
             Some(Error::Rejected { reason, .. }) => Some(*reason),
-            Some(Error::NotIdempotent { .. }) => Some(Reason::Never),
             _ => None,
         };
         (response.status().as_u16(), server.seen(|seen| seen.methods.len()), why)
     };
-    let (spent, unsafe_to) = (Some(Reason::Attempts), Some(Reason::Never));
+    let (spent, unsafe_to) = (Some(Reason::Attempts), Some(Reason::Unsafe));
     let get = |uri| request(Method::GET, uri, "");
     let post = |uri| request(Method::POST, uri, "");
     let keyed = |uri| {

@@ -606,7 +606,7 @@ async fn a_call_that_costs_more_than_a_lease_is_rejected_and_another_is_tried_wi
 
 /// How often a call that always fails is tried, and why not again.
 async fn attempts(gate: &Gate) -> (u32, Reason) {
-    let (mut count, mut next) = (0, Ok(gate.key(KEY).acquire()));
+    let (mut count, mut next) = (0, Ok(gate.key(KEY).idempotent().acquire()));
     loop {
         let permit = match next {
             Ok(acquire) => acquire.await,

@@ -72,7 +72,8 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     let post = || client.post(server.url("/status/500")).body("7");
     let response = post().send_through(&gate).await.unwrap();
     assert_eq!(response.status(), 500);
-    assert!(matches!(response.extensions().get(), Some(Error::NotIdempotent { .. })));
+    let why = response.extensions().get();
+    assert!(matches!(why, Some(Error::Rejected { reason: Reason::Unsafe, .. })), "{why:?}");
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
 
     // It was throttled, and may be repeated, but its body is a stream.

@@ -356,10 +356,11 @@ pub(super) fn aws_error(field: &mut Field<'_>) {
 
 /// Whether to retry the call. If headers differ, `false` counts.
 pub(super) fn should_retry(field: &mut Field<'_>) {
-    let word = Name::of(field.text.letters());
-    if word == const { Name::known("true") } {
+    let word = field.text.letters();
+    // Also `True`, as Python writes it.
+    if Name::of_header(word) == const { Name::known("true") } {
         field.draft.put(RETRY, 1);
-    } else if word == const { Name::known("false") } {
+    } else if Name::of(word) == const { Name::known("false") } {
         field.draft.put(RETRY, 2);
     } else {
         field.text.fail();
