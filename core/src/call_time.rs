@@ -9,7 +9,7 @@ use crate::time::{Instant, Span};
 /// longer call counts at once. Each shorter call reduces the difference by an eighth.
 ///
 /// ```
-/// use tidegate::{CallTime, Instant, Span};
+/// use tidegate::{Instant, Span, call_time::CallTime};
 ///
 /// let mut time = CallTime::new();
 /// let (now, done_by) = (Instant::ZERO, Instant::from_nanos(10_000_000_000));
@@ -65,7 +65,7 @@ impl CallTime {
 /// call counts at once. Each slower call raises the estimate by an eighth at most.
 ///
 /// ```
-/// use tidegate::{FastestCall, Instant, Span};
+/// use tidegate::{Instant, Span, call_time::FastestCall};
 ///
 /// let (now, done_by) = (Instant::ZERO, Instant::from_nanos(10_000_000_000));
 /// let fastest = FastestCall::default().took(Span::from_secs(3)).took(Span::from_secs(5));

@@ -72,14 +72,14 @@ use crate::verdict::{Call, Decision, Reason, Verdict};
 ///   burst is earned.
 /// - [`Verdict::Wait`] is after `now`. At that instant, the same gate does not make the same call
 ///   wait again, unless something was admitted or settled in between. (Exception:
-///   [`Tchannel`](crate::law::Tchannel) counts per second, and may return `Wait` again at the end of
+///   [`Tchannel`](crate::law::published::Tchannel) counts per second, and may return `Wait` again at the end of
 ///   a second.)
 /// - All gates are checked before any is charged. Only `Admit` charges.
 /// - The pacing makes up for up to 2 ms of timer delay, so the burst can be larger by what the rate allows in 2 ms.
 ///   (Published laws keep the behaviour of their sources.)
 /// - A call that was sent before the latest cut cannot cut again, and the rate grows only if calls
 ///   waited for the law. Published laws may break these two rules:
-///   [`Heroku`](crate::law::Heroku), [`Tchannel`](crate::law::Tchannel) and [`Autosleeper`](crate::law::Autosleeper).
+///   [`Heroku`](crate::law::published::Heroku), [`Tchannel`](crate::law::published::Tchannel) and [`Autosleeper`](crate::law::published::Autosleeper).
 /// - An abandoned call frees its slot and teaches nothing. Its cost stays charged, because it may have reached the
 ///   server.
 /// - The same seed, policy and calls result in the same decisions on every machine.

@@ -60,6 +60,8 @@ extern crate std;
 struct Readme;
 
 pub mod backoff;
+pub mod call_time;
+pub mod firmware;
 pub mod gate;
 pub mod law;
 pub mod queue;
@@ -70,7 +72,6 @@ pub mod signal;
 pub mod snapshot;
 pub mod time;
 
-mod call_time;
 mod checked;
 mod config_error;
 mod controller;
@@ -78,36 +79,25 @@ mod costs;
 mod digest;
 mod fixed;
 mod hint;
-#[cfg(feature = "keyed")]
-mod keyed;
 mod linked;
 mod mean_cost;
 mod outcome;
 mod permit;
 mod policy;
 mod rate;
-mod session;
-mod silent_limit;
-mod sleep;
 mod stats;
 mod verdict;
 
-pub use call_time::{CallTime, FastestCall};
 pub use config_error::ConfigError;
 pub use controller::{Controller, Single};
 pub use costs::Costs;
 pub use fixed::Ratio;
 pub use hint::Hint;
-#[cfg(feature = "keyed")]
-pub use keyed::Keyed;
 pub use outcome::{AsReply, Outcome, Reply};
 pub use permit::Permit;
 pub use policy::Policy;
 pub use rate::Quota;
 pub use rng::Rng;
-pub use session::Session;
-pub use silent_limit::SilentLimit;
-pub use sleep::SleepClock;
 pub use stats::Stats;
 pub use time::{Instant, Span};
 pub use verdict::{Call, Decision, Reason, Retry, Verdict};

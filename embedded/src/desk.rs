@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::Permit;
-use tidegate::{AsReply, CallTime, Costs, Decision, Instant, Outcome, Reason, Span};
+use tidegate::{AsReply, Costs, Decision, Instant, Outcome, Reason, Span, call_time::CallTime};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
@@ -40,7 +40,7 @@ pub(crate) struct Started<G: Gates<LIMITS>, const LIMITS: usize> {
     pub(crate) call_time: CallTime,
     gates: Cell<G>,
     #[cfg(feature = "sleep")]
-    pub(crate) sleep: Cell<tidegate::SleepClock>,
+    pub(crate) sleep: Cell<tidegate::firmware::SleepClock>,
 }
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
@@ -50,7 +50,7 @@ impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
             call_time: CallTime::new(),
             gates: Cell::new(gates),
             #[cfg(feature = "sleep")]
-            sleep: Cell::new(tidegate::SleepClock::new()),
+            sleep: Cell::new(tidegate::firmware::SleepClock::new()),
         }
     }
 

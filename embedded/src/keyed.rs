@@ -9,7 +9,7 @@ use tidegate::Stats;
 use tidegate::law::Record;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Controller, Keyed, Policy};
+use tidegate::{Controller, Policy, firmware::Keyed};
 
 use crate::call::Call;
 use crate::desk::{Desk, Verbs};

@@ -10,7 +10,7 @@ use embassy_time::Duration;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 #[cfg(feature = "sleep")]
 use tidegate::snapshot::SnapshotError;
-use tidegate::{Instant, Ratio, Session, Span, checked};
+use tidegate::{Instant, Ratio, Span, checked, firmware::Session};
 
 use crate::log::log;
 use crate::time::{self, Slept, millis, wake_at};

@@ -5,10 +5,10 @@ use core::num::NonZeroU16;
 
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use embassy_time::{Duration, Instant};
-#[cfg(feature = "sleep")]
-use tidegate::SleepClock;
 #[cfg(feature = "stats")]
 use tidegate::Stats;
+#[cfg(feature = "sleep")]
+use tidegate::firmware::SleepClock;
 use tidegate::law::Record;
 use tidegate::law::{Adaptive, Law};
 use tidegate::snapshot::SnapshotError;

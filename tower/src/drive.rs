@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::{Poll, ready};
 
-use tidegate::{FastestCall, Instant, Outcome, Reason, Reply, Retry};
+use tidegate::{Instant, Outcome, Reason, Reply, Retry, call_time::FastestCall};
 
 use crate::acquire::Acquire;
 use crate::call::Call;

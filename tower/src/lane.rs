@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate::law::AnyState;
 use tidegate::queue::{Gate, HoldLimit, Ticket};
-use tidegate::{Call, FastestCall, Instant, Reason, Reply, Span, Verdict};
+use tidegate::{Call, Instant, Reason, Reply, Span, Verdict, call_time::FastestCall};
 
 use crate::desk::Desk;
 use crate::error::Error;

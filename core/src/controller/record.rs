@@ -52,7 +52,7 @@ where
 
     /// Creates a controller from a snapshot that was taken `away` before `now`, under a policy with
     /// the same laws. It continues with the snapshot's pacing, cooldowns, retry budget and learned
-    /// rate. If the time away is unknown, [`SleepClock`](crate::SleepClock) estimates it. Zero
+    /// rate. If the time away is unknown, [`SleepClock`](crate::firmware::SleepClock) estimates it. Zero
     /// never exceeds a limit, but a cooldown does not pass while the device sleeps.
     ///
     /// Instants before the start of the current clock are moved to its start. A clock that restarts should therefore

@@ -13,21 +13,23 @@ pub(crate) mod record;
 mod vegas;
 
 /// Laws published by others, named after their sources.
-mod published {
-    pub(super) mod autosleeper;
-    pub(super) mod heroku;
-    pub(super) mod tchannel;
+pub mod published {
+    mod autosleeper;
+    mod heroku;
+    mod tchannel;
+
+    pub use autosleeper::{Autosleeper, AutosleeperConfig, AutosleeperState};
+    pub use heroku::{Heroku, HerokuConfig, Strategy};
+    pub use tchannel::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
 }
 
 pub use adaptive::{Adaptive, AdaptiveState, Basis};
-pub use aimd::{Aimd, AimdConfig, AimdCooldown, AimdState};
-pub use aimd_concurrency::{AimdConcurrency, AimdConcurrencyConfig, AimdConcurrencyState};
+pub use aimd::{Aimd, AimdConfig, AimdCooldown};
+pub use aimd_concurrency::{AimdConcurrency, AimdConcurrencyConfig};
 pub use fixed::Fixed;
-pub use published::autosleeper::{Autosleeper, AutosleeperConfig, AutosleeperState};
-pub use published::heroku::{Heroku, HerokuConfig, HerokuState, Strategy};
-pub use published::tchannel::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
+use published::{Autosleeper, Heroku, Tchannel};
 pub use record::Record;
-pub use vegas::{Vegas, VegasState};
+pub use vegas::Vegas;
 
 // The tags in snapshots never change; 4 is not used again.
 any::choice! {
@@ -186,7 +188,7 @@ impl Pace {
 /// A call as a law sees it when it is sent.
 ///
 /// ```
-/// use tidegate::law::{Law, Sent, Tchannel};
+/// use tidegate::law::{Law, Sent, published::Tchannel};
 /// use tidegate::{Instant, Rng};
 ///
 /// let mut state = Tchannel::DEFAULT.start(Instant::ZERO);

@@ -3,7 +3,8 @@
 use super::{Policy, rules};
 use crate::config_error::ConfigError;
 use crate::law::{
-    Adaptive, Aimd, AimdConcurrency, AnyLaw, Autosleeper, Fixed, Heroku, Strategy, Tchannel, Vegas,
+    Adaptive, Aimd, AimdConcurrency, AnyLaw, Fixed, Vegas,
+    published::{Autosleeper, Heroku, Strategy, Tchannel},
 };
 use crate::time::Span;
 

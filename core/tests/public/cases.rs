@@ -5,7 +5,8 @@ use core::num::NonZeroU16;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Gate;
 use tidegate::law::{
-    Aimd, AimdConfig, Fixed, Heroku, HerokuConfig, Law, Over, Tchannel, TchannelConfig,
+    Aimd, AimdConfig, Fixed, Law,
+    published::{Heroku, HerokuConfig, Over, Tchannel, TchannelConfig},
 };
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Reason, Span, Verdict,

@@ -7,7 +7,7 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::Pacing;
 use tidegate::law::{
     Aimd, AimdConcurrency, AimdConfig, AimdCooldown, AnyLaw, Fixed, Law, Move, Pace, Sample,
-    Tchannel, TchannelConfig,
+    published::{Tchannel, TchannelConfig},
 };
 use tidegate::{
     Call, Controller, Decision, Instant, Outcome, Policy, Quota, Reason, Rng, Span, Verdict,

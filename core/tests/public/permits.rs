@@ -3,7 +3,10 @@
 use std::collections::VecDeque;
 
 use tidegate::gate::RetryBudgetPolicy;
-use tidegate::law::{Adaptive, Aimd, AimdConfig, AnyLaw, Fixed, Over, Tchannel, TchannelConfig};
+use tidegate::law::{
+    Adaptive, Aimd, AimdConfig, AnyLaw, Fixed,
+    published::{Over, Tchannel, TchannelConfig},
+};
 use tidegate::{
     Call, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason, Retry, Rng,
     Span, Verdict,

@@ -1,6 +1,8 @@
 //! A device that sleeps after each call, with a clock that continues or stops.
 
-use tidegate::{Call, Controller, Decision, Hint, Instant, Outcome, Rng, SleepClock, Span};
+use tidegate::{
+    Call, Controller, Decision, Hint, Instant, Outcome, Rng, Span, firmware::SleepClock,
+};
 
 use crate::client::{Gate, POLICY};
 use crate::server::{Says, Server};

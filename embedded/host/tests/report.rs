@@ -2,7 +2,7 @@
 
 use rust_mqtt::client::MqttError;
 use rust_mqtt::types::ReasonCode;
-use tidegate::SilentLimit;
+use tidegate::firmware::SilentLimit;
 use tidegate::law::Aimd;
 use tidegate_embassy_host::*;
 

@@ -10,8 +10,11 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, Fixed, Heroku, HerokuConfig, Over, Recovery, Strategy,
-    Tchannel, TchannelConfig,
+    Fixed,
+    published::{
+        Autosleeper, AutosleeperConfig, Heroku, HerokuConfig, Over, Recovery, Strategy, Tchannel,
+        TchannelConfig,
+    },
 };
 use tidegate::{Policy, Quota, Ratio};
 

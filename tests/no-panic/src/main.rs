@@ -18,7 +18,10 @@ use core::ops::{Deref, DerefMut};
 use tidegate::Permit;
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{self, CooldownPolicy, RetryBudgetPolicy};
-use tidegate::law::{Aimd, AimdConfig, AnyLaw, Autosleeper, AutosleeperConfig, Fixed};
+use tidegate::law::{
+    Aimd, AimdConfig, AnyLaw, Fixed,
+    published::{Autosleeper, AutosleeperConfig},
+};
 use tidegate::queue::{Joined, Node, Place, Queue, Step, Ticket, Turn};
 use tidegate::shared::{Coordinator, Leases, Member, MessageError};
 use tidegate::signal::body::{self, Body};
@@ -27,8 +30,10 @@ use tidegate::signal::{aws, coap, grpc, http, mqtt};
 use tidegate::snapshot::SnapshotError;
 use tidegate::time::Ticks;
 use tidegate::{
-    Call, CallTime, ConfigError, Controller, Decision, FastestCall, Hint, Instant, Keyed, Outcome,
-    Policy, Quota, Ratio, Reason, Reply, Rng, Session, Span, Verdict,
+    Call, ConfigError, Controller, Decision, Hint, Instant, Outcome, Policy, Quota, Ratio, Reason,
+    Reply, Rng, Span, Verdict,
+    call_time::{CallTime, FastestCall},
+    firmware::{Keyed, Session},
 };
 
 // The functions of a controller.

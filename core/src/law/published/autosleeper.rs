@@ -13,7 +13,7 @@ use crate::time::{Instant, Span};
 /// The configuration of [`Autosleeper`]. Start from [`AutosleeperConfig::DEFAULT`].
 ///
 /// ```
-/// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, Sample};
+/// use tidegate::law::{Law, Sample, published::{Autosleeper, AutosleeperConfig}};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pacing};
 ///
 /// // A vector of the source's own test: 10 us, a tenth more on each failure.
@@ -91,7 +91,7 @@ impl Default for AutosleeperConfig {
 ///   success counts, even if its call did not have to wait.
 ///
 /// ```
-/// use tidegate::law::{Law, Autosleeper, AutosleeperConfig, Sample};
+/// use tidegate::law::{Law, Sample, published::{Autosleeper, AutosleeperConfig}};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, gate::Pacing};
 ///
 /// let config = AutosleeperConfig { spread: Ratio::ZERO, ..AutosleeperConfig::DEFAULT };
@@ -116,7 +116,7 @@ pub struct Autosleeper {
 /// The state of [`Autosleeper`].
 ///
 /// ```
-/// use tidegate::law::Autosleeper;
+/// use tidegate::law::published::Autosleeper;
 /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span};
 ///
 /// let mut gate: Controller<Autosleeper> =

@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 /// nothing, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
 ///
 /// ```
-/// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
+/// use tidegate::law::{Law, Sample, published::{Heroku, HerokuConfig, Strategy}};
 /// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pacing};
 ///
 /// // What a success makes of a sleep of 4.5 s, in milliseconds.
@@ -55,7 +55,7 @@ pub enum Strategy {
 /// The configuration of [`Heroku`]. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO).
 ///
 /// ```
-/// use tidegate::law::{Law, Heroku, HerokuConfig, Sample, Strategy};
+/// use tidegate::law::{Law, Sample, published::{Heroku, HerokuConfig, Strategy}};
 /// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pacing};
 ///
 /// // How long a first throttled call keeps the next call back, and the sleep that it leaves.
@@ -155,7 +155,7 @@ impl Default for HerokuConfig {
 /// not its call had to wait.
 ///
 /// ```
-/// use tidegate::{ConfigError, law::{Heroku, HerokuConfig, Strategy}};
+/// use tidegate::{ConfigError, law::published::{Heroku, HerokuConfig, Strategy}};
 /// use tidegate::{Ratio, Span};
 ///
 /// let gem = HerokuConfig::gem(Strategy::Remaining);
@@ -172,7 +172,7 @@ pub struct Heroku {
 /// The state of [`Heroku`].
 ///
 /// ```
-/// use tidegate::law::{Law, Heroku, Sample};
+/// use tidegate::law::{Law, Sample, published::Heroku};
 /// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pacing};
 ///
 /// let (law, now) = (Heroku::DEFAULT, Instant::ZERO);

@@ -14,7 +14,7 @@ use crate::verdict::Reason;
 /// How the limit grows back, once a second.
 ///
 /// ```
-/// use tidegate::law::{Tchannel, TchannelConfig, Law, Recovery, Sample};
+/// use tidegate::law::{Law, Sample, published::{Tchannel, TchannelConfig, Recovery}};
 /// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
 /// // The limits of the seconds after one with 3000 busy responses.
@@ -48,7 +48,7 @@ pub enum Recovery {
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use tidegate::law::{Tchannel, TchannelConfig, Over};
+/// use tidegate::law::published::{Tchannel, TchannelConfig, Over};
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, Reason};
 ///
 /// let second_call = |over| {
@@ -74,7 +74,7 @@ pub enum Over {
 ///
 /// ```
 /// use core::num::NonZeroU32;
-/// use tidegate::law::{Tchannel, TchannelConfig};
+/// use tidegate::law::published::{Tchannel, TchannelConfig};
 /// use tidegate::{Call, Controller, Decision, Instant, Policy, Span};
 ///
 /// let config = TchannelConfig { most: NonZeroU32::new(2).unwrap(), ..TchannelConfig::DEFAULT };
@@ -131,7 +131,7 @@ impl Default for TchannelConfig {
 /// million. A total outage settles at two calls a second (rate 3).
 ///
 /// ```
-/// use tidegate::{ConfigError, law::{Tchannel, TchannelConfig, Recovery}};
+/// use tidegate::{ConfigError, law::published::{Tchannel, TchannelConfig, Recovery}};
 ///
 /// assert!(Tchannel::new(TchannelConfig { recovery: Recovery::Value(200), ..TchannelConfig::DEFAULT }).is_ok());
 /// let stuck = TchannelConfig { recovery: Recovery::Rate(0), ..TchannelConfig::DEFAULT };
@@ -146,7 +146,7 @@ pub struct Tchannel {
 /// The state of [`Tchannel`].
 ///
 /// ```
-/// use tidegate::law::{Tchannel, Law};
+/// use tidegate::law::{Law, published::Tchannel};
 /// use tidegate::{Controller, Instant, Policy};
 ///
 /// let gate: Controller<Tchannel> = Controller::new(Policy::new(Tchannel::DEFAULT), 7, Instant::ZERO);

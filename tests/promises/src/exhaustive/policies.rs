@@ -6,8 +6,11 @@ use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::gate::{CooldownPolicy, RetryBudgetPolicy};
 use tidegate::law::{
     Adaptive, Aimd, AimdConcurrency, AimdConcurrencyConfig, AimdConfig, AimdCooldown, AnyLaw,
-    Autosleeper, AutosleeperConfig, Fixed, HerokuConfig, Over, Recovery, Strategy, Tchannel,
-    TchannelConfig, Vegas,
+    Fixed, Vegas,
+    published::{
+        Autosleeper, AutosleeperConfig, HerokuConfig, Over, Recovery, Strategy, Tchannel,
+        TchannelConfig,
+    },
 };
 use tidegate::{Policy, Quota, Ratio, Span};
 

@@ -1,7 +1,7 @@
 //! `AutoSleeper`: a delay that scales up on failure and down on success.
 
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{Autosleeper, AutosleeperConfig, AutosleeperState};
+use tidegate::law::published::{Autosleeper, AutosleeperConfig, AutosleeperState};
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Ratio, Rng, Span};
 use tidegate_seeds::AUTOSLEEPER;
 

@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 use tidegate::gate::Pacing;
-use tidegate::law::{AnyLaw, Heroku, HerokuConfig, Law, Sample, Strategy};
+use tidegate::law::{
+    AnyLaw, Law, Sample,
+    published::{Heroku, HerokuConfig, Strategy},
+};
 use tidegate::{Hint, Instant, Outcome, Policy, Rng, Span};
 use tidegate_seeds::HEROKU;
 use tidegate_sim::place::Place;

@@ -1,7 +1,7 @@
 //! `TChannel`: a limit per second, halved by busy responses.
 
 use tidegate::Permit;
-use tidegate::law::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
+use tidegate::law::published::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
 use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Reason, Span};
 use tidegate_seeds::TCHANNEL;
 

@@ -6,7 +6,8 @@ use std::num::{NonZeroU16, NonZeroU32};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{
-    AnyLaw, Autosleeper, AutosleeperConfig, Fixed, Over, Recovery, Tchannel, TchannelConfig,
+    AnyLaw, Fixed,
+    published::{Autosleeper, AutosleeperConfig, Over, Recovery, Tchannel, TchannelConfig},
 };
 use tidegate::{ConfigError, Policy, Quota, Ratio, Span};
 use toml::Spanned;

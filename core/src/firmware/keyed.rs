@@ -29,7 +29,7 @@ use crate::verdict::{Call, Decision, Reason};
 ///
 /// ```
 /// use tidegate::law::Adaptive;
-/// use tidegate::{Call, Decision, Hint, Instant, Keyed, Outcome, Policy, Span};
+/// use tidegate::{Call, Decision, Hint, Instant, Outcome, Policy, Span, firmware::Keyed};
 ///
 /// let now = Instant::ZERO;
 /// let mut gates: Keyed<&str, Adaptive, 4> = Keyed::new(Policy::new(Adaptive::DEFAULT), 7);
@@ -273,7 +273,7 @@ where
     ///
     /// ```
     /// use tidegate::law::Adaptive;
-    /// use tidegate::{Call, Controller, Decision, Instant, Keyed, Outcome, Policy, Span};
+    /// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy, Span, firmware::Keyed};
     ///
     /// type Gates = Keyed<&'static str, Adaptive>;
     /// let (policy, now) = (Policy::new(Adaptive::DEFAULT), Instant::from_nanos(1_000_000_000));

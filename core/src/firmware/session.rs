@@ -18,7 +18,7 @@ use crate::time::{Instant, Span};
 ///
 /// ```
 /// use tidegate::backoff::Backoff;
-/// use tidegate::{Instant, Session, Span};
+/// use tidegate::{Instant, Span, firmware::Session};
 ///
 /// let now = Instant::ZERO;
 /// let mut session = Session::new(Backoff::DEFAULT, Span::from_secs(60), 7);
@@ -144,7 +144,7 @@ impl Session {
     ///
     /// ```
     /// use tidegate::backoff::{Backoff, Growth, Jitter};
-    /// use tidegate::{Instant, Session, Span};
+    /// use tidegate::{Instant, Span, firmware::Session};
     ///
     /// let [sleep, minute] = [10, 60].map(Span::from_secs);
     /// let backoff = Backoff::new(Growth::Constant, Jitter::None, minute, minute).unwrap();

@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 /// again, nor for a link that often ends at full load, which looks like the server's limit.
 ///
 /// ```
-/// use tidegate::{Hint, Instant, Outcome, SilentLimit, Span};
+/// use tidegate::{Hint, Instant, Outcome, Span, firmware::SilentLimit};
 ///
 /// let (mut limit, now) = (SilentLimit::new(Span::from_secs(1)), Instant::ZERO);
 /// for _ in 0..100 {

@@ -24,7 +24,7 @@ use crate::time::{Instant, Span};
 ///   days, so that a call can be sent, and the estimate doubles.
 ///
 /// ```
-/// use tidegate::{Hint, Instant, Outcome, SleepClock, Span};
+/// use tidegate::{Hint, Instant, Outcome, Span, firmware::SleepClock};
 ///
 /// let (mut clock, now) = (SleepClock::new(), Instant::ZERO);
 /// let later = |secs| Outcome::Throttled.with::<1>(Hint::retry_after(Span::from_secs(secs)));
