@@ -6,7 +6,6 @@ use crate::linked::Linked;
 use crate::rng::Rng;
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
-use crate::verdict::Verdict;
 
 /// The limits of cooldowns that a server requests.
 ///
@@ -118,50 +117,28 @@ impl Default for CooldownPolicy {
 }
 
 /// The latest cooldown that a server requested (`Retry-After` and similar).
-///
-/// ```
-/// use tidegate::{Instant, Rng, Span, Verdict, gate::{Cooldown, CooldownPolicy}};
-///
-/// let mut cooldown = Cooldown::default();
-/// let now = Instant::from_nanos(1_000);
-/// assert_eq!(cooldown.check(now), Verdict::Admit);
-/// cooldown.raise(now, Span::from_secs(2), CooldownPolicy::DEFAULT, &mut Rng::new(1));
-/// let Verdict::Wait(until) = cooldown.check(now) else { panic!("held") };
-/// assert!(until >= now + Span::from_secs(2));
-/// assert_eq!(cooldown.check(until), Verdict::Admit);
-/// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Cooldown {
+pub(crate) struct Cooldown {
     until: Instant,
 }
 
 impl Cooldown {
-    /// Returns `Admit`, or `Wait` until the end of the cooldown.
-    #[must_use]
-    pub const fn check(&self, now: Instant) -> Verdict {
-        if self.until.as_nanos() > now.as_nanos() {
-            Verdict::Wait(self.until)
-        } else {
-            Verdict::Admit
-        }
-    }
-
     /// When the latest cooldown ends or ended. Zero if there never was one.
     pub(crate) const fn until(&self) -> Instant {
         self.until
     }
 
-    /// When the latest cooldown ends or ended. `None` if there never was one.
-    #[must_use]
-    pub const fn ready_at(&self) -> Option<Instant> {
-        if self.until.as_nanos() == 0 { None } else { Some(self.until) }
-    }
-
     /// Starts a cooldown of the duration that the server `asked` for, limited by the policy. A
     /// later, shorter one never shortens a cooldown. It ends one instant before [`Instant::MAX`] at
     /// the latest.
-    pub fn raise(&mut self, now: Instant, asked: Span, policy: CooldownPolicy, rng: &mut Rng) {
+    pub(crate) fn raise(
+        &mut self,
+        now: Instant,
+        asked: Span,
+        policy: CooldownPolicy,
+        rng: &mut Rng,
+    ) {
         self.wait_until(now + policy.cooldown(asked, rng));
     }
 

@@ -1,24 +1,18 @@
 //! The gates: each is a reason why a call may have to wait.
 //!
-//! | gate | asks | answers |
-//! |---|---|---|
-//! | [`Pacing`] | is the law's rate kept? | `Admit`, `Wait`, or `Reject` for what can never fit |
-//! | [`Cooldown`] | has the server asked for a cooldown? | `Admit` or `Wait` |
-//! | [`RetryBudget`] | have successes paid for this retry? | `Admit` or `Reject` |
-//!
-//! A `check` has no side effects. All gates are checked before any is charged, and their verdicts
-//! are combined with `max`, so nothing is charged partially. [`Controller`](crate::Controller) does
-//! that. A gate can also be used alone, as a plain limiter.
+//! [`Controller`](crate::Controller) checks all of them before any is charged, so nothing is charged partially.
+//! [`Pacing`] can also be used alone, as a plain limiter.
 
 mod cooldown;
 mod pacing;
 mod retry_budget;
 
-pub use cooldown::{Cooldown, CooldownPolicy};
+pub(crate) use cooldown::Cooldown;
+pub use cooldown::CooldownPolicy;
 pub use pacing::Pacing;
 pub(crate) use pacing::{LONGEST_DEBT, lately};
-pub(crate) use retry_budget::{Account, Entry};
-pub use retry_budget::{RetryBudget, RetryBudgetPolicy};
+pub use retry_budget::RetryBudgetPolicy;
+pub(crate) use retry_budget::{Account, Entry, RetryBudget};
 
 /// The gate that delays or rejects a call.
 ///

@@ -54,29 +54,15 @@ impl RetryBudgetPolicy {
 }
 
 /// Counts what successes have paid for.
-///
-/// ```
-/// use tidegate::{Ratio, Reason, Verdict, gate::{RetryBudget, RetryBudgetPolicy}};
-///
-/// let policy = RetryBudgetPolicy::new(Ratio::HALF, 1).unwrap();
-/// let mut retry_budget = RetryBudget::new(policy);
-/// retry_budget.withdraw(policy);
-/// assert_eq!(retry_budget.check(policy), Verdict::Reject(Reason::RetryBudget));
-/// retry_budget.deposit(policy);
-/// assert_eq!(retry_budget.check(policy), Verdict::Reject(Reason::RetryBudget)); // half paid
-/// retry_budget.deposit(policy);
-/// assert_eq!(retry_budget.check(policy), Verdict::Admit);
-/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct RetryBudget {
+pub(crate) struct RetryBudget {
     saved: u64,
 }
 
 impl RetryBudget {
     /// A retry budget with its whole reserve.
-    #[must_use]
-    pub const fn new(policy: RetryBudgetPolicy) -> Self {
+    pub(crate) const fn new(policy: RetryBudgetPolicy) -> Self {
         Self { saved: policy.brim() }
     }
 
@@ -89,8 +75,7 @@ impl RetryBudget {
     }
 
     /// Whether a retry may be sent: `Admit` or [`Reason::RetryBudget`].
-    #[must_use]
-    pub const fn check(&self, policy: RetryBudgetPolicy) -> Verdict {
+    pub(crate) const fn check(&self, policy: RetryBudgetPolicy) -> Verdict {
         if self.saved >= policy.retry_cost() {
             Verdict::Admit
         } else {
@@ -99,7 +84,7 @@ impl RetryBudget {
     }
 
     /// Adds the deposit of a success, up to the reserve.
-    pub const fn deposit(&mut self, policy: RetryBudgetPolicy) {
+    pub(crate) const fn deposit(&mut self, policy: RetryBudgetPolicy) {
         self.add(policy, policy.per_success.numerator() as u64);
     }
 
@@ -110,7 +95,7 @@ impl RetryBudget {
 
     /// Charges a retry. Call [`check`](Self::check) first: if less than a retry is left, nothing is
     /// left afterwards.
-    pub const fn withdraw(&mut self, policy: RetryBudgetPolicy) {
+    pub(crate) const fn withdraw(&mut self, policy: RetryBudgetPolicy) {
         self.saved = self.saved.saturating_sub(policy.retry_cost());
     }
 
