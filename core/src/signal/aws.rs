@@ -1,7 +1,8 @@
 //! AWS: error codes, which say more than the status (`DynamoDB` throttles with a 400).
 
 use super::word::Table;
-use crate::{Outcome, digest};
+use crate::digest;
+use crate::outcome::Outcome;
 
 /// The codes that AWS SDKs treat as throttling (botocore's `throttling` retry conditions, the same
 /// in the SDKs for Rust and JavaScript) or as a transient failure, regardless of the status.

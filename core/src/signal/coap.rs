@@ -1,6 +1,8 @@
 //! `CoAP`: response codes, and Max-Age.
 
-use crate::{Hint, Outcome, Reply, Span};
+use crate::hint::Hint;
+use crate::outcome::{Outcome, Reply};
+use crate::time::Span;
 
 /// The default Max-Age (RFC 7252 section 5.10.5).
 const DEFAULT_MAX_AGE: Span = Span::from_secs(60);

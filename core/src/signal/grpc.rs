@@ -3,7 +3,9 @@
 mod retry_info;
 
 use super::text::digits;
-use crate::{Hint, Outcome, Reply, Span};
+use crate::hint::Hint;
+use crate::outcome::{Outcome, Reply};
+use crate::time::Span;
 
 pub use retry_info::{retry_delay, retry_delay_base64};
 

@@ -1,6 +1,6 @@
 //! MQTT: reason codes of version 5, and return codes of version 3.1.1.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 
 /// What a reason code says about the packet it answers (MQTT 5.0 section 2.4): of a CONNACK, a
 /// PUBACK, PUBREC, SUBACK or UNSUBACK, or of the DISCONNECT that ended the connection.

@@ -1,5 +1,7 @@
 //! A small scanner over bytes, which every text parser uses.
 
+use super::word::Table;
+
 /// The rest of the text. A copy can be used to return to a position.
 ///
 /// An error is permanent: the rest becomes empty, and the text is not [`done`](Self::done). So a
@@ -117,6 +119,28 @@ impl<'a> Text<'a> {
         Number { whole: digits.iter().fold(0, |number, digit| push(number, *digit)), fraction }
     }
 
+    /// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`. Less than a
+    /// millisecond is rounded up.
+    pub(super) fn duration(&mut self, mut number: Number<'a>) -> u32 {
+        let mut sum = 1u32;
+        loop {
+            let unit = self.run(|byte| matches!(byte, b'a'..=b'z' | 0x80..));
+            let Some((places, scale)) = UNITS.find(unit) else {
+                self.fail();
+                return sum;
+            };
+            let time = number.shifted(places.into());
+            sum = sum.saturating_add(match scale {
+                0 => time.min(1),
+                scale => time.saturating_mul(scale),
+            });
+            if !self.peek().is_ascii_digit() {
+                return sum;
+            }
+            number = self.number();
+        }
+    }
+
     /// Reads at least one digit.
     pub(super) fn some_digits(&mut self) -> &'a [u8] {
         let digits = self.run(|byte| byte.is_ascii_digit());
@@ -126,6 +150,19 @@ impl<'a> Text<'a> {
         digits
     }
 }
+
+/// The units of a duration in Go's format: how many decimal places of a number count, and the
+/// milliseconds or the fraction of a millisecond. Both letters for micro take two bytes.
+static UNITS: Table<(u8, u32), 8> = Table::of(&[
+    ("h", (3, 3_600)),
+    ("m", (3, 60)),
+    ("s", (3, 1)),
+    ("ms", (0, 1)),
+    ("us", (0, 0)),
+    ("\u{B5}s", (0, 0)),
+    ("\u{3BC}s", (0, 0)),
+    ("ns", (0, 0)),
+]);
 
 /// A non-negative number.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,39 @@ pub(super) const fn digest(bytes: &[u8], folded: bool) -> u32 {
     sum
 }
 
+/// A digest of a name, to recognise a limit without storing its name.
+///
+/// It is 32-bit FNV-1a, which is not collision resistant. A server with colliding names only
+/// confuses its own limits.
+///
+/// ```
+/// use tidegate::signal::http::Name;
+///
+/// assert_eq!(Name::of("daily"), Name::of(b"daily"));
+/// assert_ne!(Name::of("daily"), Name::of("hourly"));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Name(pub(super) u32);
+
+impl Name {
+    /// The digest of `name`.
+    #[must_use]
+    pub fn of(name: impl AsRef<[u8]>) -> Self {
+        Self(digest(name.as_ref(), false))
+    }
+
+    /// The digest of a part of a header's name, ignoring case.
+    pub(super) fn of_header(name: &[u8]) -> Self {
+        Self(digest(name, true))
+    }
+
+    /// The digest of a lower-case name.
+    pub(super) const fn known(name: &str) -> Self {
+        Self(digest(name.as_bytes(), false))
+    }
+}
+
 /// Words and their meanings.
 #[derive(Debug)]
 pub(super) struct Table<T, const WORDS: usize> {

@@ -19,6 +19,7 @@ mod costs;
 mod days;
 mod growth;
 mod long_time;
+mod modules;
 mod noise;
 mod permits;
 mod promises;

@@ -52,7 +52,7 @@ pub use usage::{Usage, is_stream};
 use scan::{CONCURRENT, DAILY, EXHAUSTED, PRIMARY, SECONDARY, Scan, TOO_LARGE, Word};
 use words::{CODES, Field, PATHS, is_metas};
 
-use super::http::Name;
+use super::word::Name;
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
 use crate::signal::aws;

@@ -1,6 +1,5 @@
 //! A wait that a message states in words: "Please try again in 7m12.5s".
 
-use crate::signal::http::duration;
 use crate::signal::text::Text;
 
 /// The bytes after the first phrase that a number follows.
@@ -44,7 +43,7 @@ impl Stated {
             let unit = units.iter().find(|(unit, _)| word.starts_with(unit));
             number.shifted(3).saturating_mul(unit?.1)
         } else {
-            duration(&mut text, number).saturating_sub(1)
+            text.duration(number).saturating_sub(1)
         };
         (millis > 0).then_some(millis)
     }

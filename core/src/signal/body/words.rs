@@ -1,7 +1,7 @@
 //! The meanings of paths and words in error bodies. A dialect is a row here, and a body in
 //! `core/tests/public/signal_bodies.txt`.
 
-use crate::Outcome;
+use crate::outcome::Outcome;
 use crate::signal::word::Table;
 
 /// The kind of a value.

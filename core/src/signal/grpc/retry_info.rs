@@ -1,6 +1,6 @@
 //! `google.rpc.RetryInfo`, one of the details of a status.
 
-use crate::Span;
+use crate::time::Span;
 
 /// How long to wait before the next attempt: the first `google.rpc.RetryInfo` among the details of an
 /// encoded `google.rpc.Status`. `None` if there is none.

@@ -1,9 +1,10 @@
 //! The result of reading a response.
 
 use super::draft::{Draft, Part};
-use super::limits::{Limit, Name, TOLD, Unit};
+use super::limits::{Limit, TOLD, Unit};
 use crate::hint::Hint;
 use crate::outcome::{AsReply, Outcome, Reply};
+use crate::signal::word::Name;
 
 /// What a response says: the outcome of the call, and the server's limits.
 ///

@@ -3,13 +3,12 @@
 //! A dialect is a row of [`ALL`], and a response in `core/tests/public/signal_captures.txt`.
 
 use super::draft::{Draft, Part};
-use super::limits::Name;
 use super::parse::{
     self, All, COARSE, Common, FINE, Field, LIMITS, OTHER, Parse, REQUESTS, RESPONSE, TOKENS,
     unit_of,
 };
 use crate::signal::text::Text;
-use crate::signal::word::Prefixes;
+use crate::signal::word::{Name, Prefixes};
 
 /// How a header is read, or headers with this prefix.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Limits while their numbers are collected from headers.
 
-use super::limits::{Limit, Name, Unit};
+use super::limits::{Limit, Unit};
 use crate::hint::Hint;
+use crate::signal::word::Name;
 use crate::time::Span;
 
 /// The numbers of a limit, the first ones in the order in which limits are compared. The largest

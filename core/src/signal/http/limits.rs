@@ -1,7 +1,7 @@
 //! The limits of a response, the binding one first.
 
 use crate::hint::Hint;
-use crate::signal::word::digest;
+use crate::signal::word::Name;
 
 /// How many limits an answer has: as many as a controller can have.
 pub(super) const TOLD: usize = 4;
@@ -57,39 +57,6 @@ impl Unit {
             1 => Self::Other,
             _ => Self::Requests,
         }
-    }
-}
-
-/// A digest of a name, to recognise a limit without storing its name.
-///
-/// It is 32-bit FNV-1a, which is not collision resistant. A server with colliding names only
-/// confuses its own limits.
-///
-/// ```
-/// use tidegate::signal::http::Name;
-///
-/// assert_eq!(Name::of("daily"), Name::of(b"daily"));
-/// assert_ne!(Name::of("daily"), Name::of("hourly"));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub struct Name(pub(in crate::signal) u32);
-
-impl Name {
-    /// The digest of `name`.
-    #[must_use]
-    pub fn of(name: impl AsRef<[u8]>) -> Self {
-        Self(digest(name.as_ref(), false))
-    }
-
-    /// The digest of a part of a header's name, ignoring case.
-    pub(super) fn of_header(name: &[u8]) -> Self {
-        Self(digest(name, true))
-    }
-
-    /// The digest of a lower-case name.
-    pub(super) const fn known(name: &str) -> Self {
-        Self(digest(name.as_bytes(), false))
     }
 }
 

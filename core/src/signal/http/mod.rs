@@ -97,12 +97,13 @@ mod reading;
 mod structured;
 
 pub use answer::{Answer, Which};
-pub use limits::{Limit, Name, Unit};
-pub(super) use moment::duration;
+pub use limits::{Limit, Unit};
 pub use parse::{All, Common};
 pub use reading::{Dialects, Reading};
 
-use crate::Outcome;
+pub use super::word::Name;
+
+use crate::outcome::Outcome;
 
 /// What an HTTP status says about the call.
 ///

@@ -2,7 +2,6 @@
 
 use super::draft::Part;
 use crate::signal::text::{Number, Text};
-use crate::signal::word::Table;
 
 /// What a number means where a time is expected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,7 +35,7 @@ pub(super) fn any(text: &mut Text<'_>, scale: Scale) -> (Part, u32) {
     let number = text.number();
     match text.peek() {
         b'-' if number.fraction.is_empty() => (Part::At, rfc_3339(text, number.whole)),
-        b'a'..=b'z' | 0x80.. => (Part::After, duration(text, number)),
+        b'a'..=b'z' | 0x80.. => (Part::After, text.duration(number)),
         _ => match start.some_digits().split_last_chunk::<3>() {
             // A date in milliseconds.
             Some((seconds, millis))
@@ -73,41 +72,6 @@ fn plain(text: &mut Text<'_>, number: &Number<'_>, scale: Scale) -> (Part, u32) 
         }
     };
     (part, number.shifted(places).saturating_add(1))
-}
-
-/// The units of a duration in Go's format: how many decimal places of a number count, and the
-/// milliseconds or the fraction of a millisecond. Both letters for micro take two bytes.
-static UNITS: Table<(u8, u32), 8> = Table::of(&[
-    ("h", (3, 3_600)),
-    ("m", (3, 60)),
-    ("s", (3, 1)),
-    ("ms", (0, 1)),
-    ("us", (0, 0)),
-    ("\u{B5}s", (0, 0)),
-    ("\u{3BC}s", (0, 0)),
-    ("ns", (0, 0)),
-]);
-
-/// Reads a duration in Go's format after its first number: `1h2m3.5s`, `12ms`. Less than a
-/// millisecond is rounded up.
-pub(in crate::signal) fn duration<'a>(text: &mut Text<'a>, mut number: Number<'a>) -> u32 {
-    let mut sum = 1u32;
-    loop {
-        let unit = text.run(|byte| matches!(byte, b'a'..=b'z' | 0x80..));
-        let Some((places, scale)) = UNITS.find(unit) else {
-            text.fail();
-            return sum;
-        };
-        let time = number.shifted(places.into());
-        sum = sum.saturating_add(match scale {
-            0 => time.min(1),
-            scale => time.saturating_mul(scale),
-        });
-        if !text.peek().is_ascii_digit() {
-            return sum;
-        }
-        number = text.number();
-    }
 }
 
 /// The days of the week and the months, three letters each.

@@ -1,13 +1,13 @@
 //! The parse functions of headers. A row of a table names one.
 
 use super::draft::{Draft, Part};
-use super::limits::{Name, Unit};
+use super::limits::Unit;
 use super::moment::{self, Scale};
 use super::structured::{Bare, PARAMETERS, item};
 use crate::outcome::Outcome;
 use crate::signal::aws;
 use crate::signal::text::Text;
-use crate::signal::word::Prefixes;
+use crate::signal::word::{Name, Prefixes};
 
 /// The places of drafts: what belongs to the response, the cooldown, one that was given in
 /// milliseconds, and the first limit.

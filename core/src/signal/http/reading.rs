@@ -3,11 +3,12 @@
 use super::answer::Answer;
 use super::dialect::{self, Row};
 use super::draft::{self, Draft, Part};
-use super::limits::{Name, Unit};
+use super::limits::Unit;
 use super::parse::{self, All, Common};
 use crate::hint::Hint;
 use crate::outcome::{Outcome, Reply};
 use crate::signal::body::Body;
+use crate::signal::word::Name;
 use crate::time::Span;
 
 /// Which headers a [`Reading`] reads: [`All`] or [`Common`].

@@ -6,9 +6,8 @@
 //! policy in the place of a parameter.
 
 use super::draft::{Draft, Part};
-use super::limits::Name;
 use crate::signal::text::{Number, Text};
-use crate::signal::word::Table;
+use crate::signal::word::{Name, Table};
 
 /// Records the unit of a limit, as its name says.
 pub(super) type Unit = fn(&mut Draft, &[u8]);
