@@ -16,25 +16,12 @@ use crate::time::{Instant, Span};
 /// The configuration of [`Aimd`]. Start from [`AimdConfig::DEFAULT`].
 ///
 /// ```
-/// use tidegate::law::{Aimd, AimdConfig, Law, Sample};
-/// use tidegate::{Instant, Outcome, Quota, Rng, Span, gate::Pacing};
+/// use tidegate::law::{Aimd, AimdConfig};
+/// use tidegate::{Quota, Span};
 ///
 /// let most = Quota::per(25, Span::from_secs(2)).unwrap();
-/// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT }).unwrap();
-/// let now = Instant::ZERO;
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
-/// let mut after = |outcome, rate_limited| {
-///     let mut sample = Sample::new(now, now, outcome);
-///     sample.rate_limited = rate_limited;
-///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
-///     law.pace(&state, now, 0, false).quota.unwrap().interval().as_millis()
-/// };
-/// assert_eq!(after(Outcome::Ok, false), 100); // it did not have to wait: the rate was no limit
-/// assert_eq!(after(Outcome::Ok, true), 90);
-/// assert_eq!(after(Outcome::Failed, true), 90); // says nothing about the rate
-/// assert_eq!(after(Outcome::Ok, true), 83);
-/// assert_eq!(after(Outcome::Ok, true), 80); // the ceiling
-/// assert_eq!(after(Outcome::Busy, true), 160);
+/// let law = Aimd::new(AimdConfig { every: 1, ceiling: most, ..AimdConfig::DEFAULT });
+/// assert!(law.is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -160,16 +147,6 @@ pub struct Aimd {
 }
 
 /// The state of [`Aimd`].
-///
-/// ```
-/// use tidegate::law::{Aimd, AimdState, Law};
-/// use tidegate::{Controller, Instant, Policy, Span};
-///
-/// let gate: Controller<Aimd> = Controller::new(Policy::new(Aimd::DEFAULT), 7, Instant::ZERO);
-/// let state: AimdState = *gate.states().next().unwrap();
-/// let quota = Aimd::DEFAULT.pace(&state, Instant::ZERO, 0, false).quota.unwrap();
-/// assert_eq!(quota.interval(), Span::from_millis(100)); // ten calls a second
-/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct AimdState {

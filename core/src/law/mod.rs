@@ -299,23 +299,13 @@ impl Sample<'_> {
 /// How a law reacted to a sample.
 ///
 /// ```
-/// use tidegate::{Call, Controller, Decision, Instant, Outcome, Policy};
+/// use tidegate::law::{Aimd, Law, Move, Sample};
+/// use tidegate::{Instant, Outcome, Rng, gate::Pacing};
 ///
-/// let mut gate: Controller = Controller::new(Policy::named("aimd").unwrap(), 7, Instant::ZERO);
-/// let mut now = Instant::ZERO;
-/// let mut moves = [(0, 0); 22].map(|_| loop {
-///     match gate.poll(now, &Call::new()) {
-///         Decision::Admit(permit) => {
-///             gate.settle(now, permit, Outcome::Ok);
-///             break (gate.stats().slower, gate.stats().faster);
-///         }
-///         Decision::Wait(until) => now = until,
-///         other => panic!("{other:?}"),
-///     }
-/// }).into_iter();
-/// // The first call did not wait. Then each ten make the law faster; all others kept it.
-/// assert_eq!(moves.position(|counted| counted == (0, 1)), Some(10));
-/// assert_eq!(moves.position(|counted| counted == (0, 2)), Some(9));
+/// let (law, now) = (Aimd::DEFAULT, Instant::ZERO);
+/// let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
+/// let throttled = Sample::new(now, now, Outcome::Throttled);
+/// assert_eq!(law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(1)), Move::Slower);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]

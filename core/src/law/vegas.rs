@@ -81,14 +81,6 @@ use crate::time::Instant;
 pub struct Vegas;
 
 /// The state of [`Vegas`], at most 48 bytes.
-///
-/// ```
-/// use tidegate::law::{Law, Vegas};
-/// use tidegate::Instant;
-///
-/// // Open: it has no concurrency limit before it has seen a queue.
-/// assert_eq!(Vegas.pace(&Vegas.start(Instant::ZERO), Instant::ZERO, 0, false).concurrency, None);
-/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct VegasState {

@@ -16,27 +16,12 @@ use crate::time::{Instant, Span};
 /// nothing, which is [`Fixed::UNLIMITED`](crate::law::Fixed::UNLIMITED) without a backoff.)
 ///
 /// ```
-/// use tidegate::law::{Law, Sample, published::{Heroku, HerokuConfig, Strategy}};
-/// use tidegate::{Hint, Instant, Outcome, Rng, Span, gate::Pacing};
+/// use tidegate::law::published::{Heroku, HerokuConfig, Strategy};
+/// use tidegate::{Policy, Span};
 ///
-/// // What a success makes of a sleep of 4.5 s, in milliseconds.
-/// let after = |strategy, hint| {
-///     let start = Span::from_millis(4_500);
-///     let config = HerokuConfig { start, ..HerokuConfig::gem(strategy) };
-///     let law = Heroku::new(config).unwrap();
-///     let now = Instant::ZERO;
-///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
-///     let mut served = Sample::new(now, now, Outcome::Ok);
-///     served.hint = &hint;
-///     law.observe(&mut state, &mut pacing, &served, &mut Rng::new(1));
-///     state.sleep().as_millis()
-/// };
-/// assert_eq!(after(Strategy::Exponential, Hint::NONE), 0);
-/// assert_eq!(after(Strategy::Gradual(Span::from_millis(800)), Hint::NONE), 3_700);
-/// assert_eq!(after(Strategy::Proportional, Hint::NONE), 4_499);
-/// // With half of the divisor's 4500 calls left the sleep halves; untold, it stays.
-/// assert_eq!(after(Strategy::Remaining, Hint::remaining(2_250)), 2_250);
-/// assert_eq!(after(Strategy::Remaining, Hint::NONE), 4_500);
+/// let gradual = HerokuConfig::gem(Strategy::Gradual(Span::from_millis(800)));
+/// let policy = Policy::new(Heroku::new(gradual).unwrap());
+/// # let _ = policy;
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -55,23 +40,10 @@ pub enum Strategy {
 /// The configuration of [`Heroku`]. Start from [`gem`](Self::gem) or [`DEMO`](Self::DEMO).
 ///
 /// ```
-/// use tidegate::law::{Law, Sample, published::{Heroku, HerokuConfig, Strategy}};
-/// use tidegate::{Instant, Outcome, Ratio, Rng, Span, gate::Pacing};
+/// use tidegate::{Ratio, law::published::{Heroku, HerokuConfig}};
 ///
-/// // How long a first throttled call keeps the next call back, and the sleep that it leaves.
-/// let throttled = |config| {
-///     let law = Heroku::new(HerokuConfig { jitter: Ratio::ZERO, ..config }).unwrap();
-///     let now = Instant::ZERO;
-///     let (mut state, mut pacing) = (law.start(now), Pacing::new(now));
-///     let throttled = Sample::new(now, now, Outcome::Throttled);
-///     law.observe(&mut state, &mut pacing, &throttled, &mut Rng::new(1));
-///     let until = pacing.ready_at(1, None).unwrap();
-///     ((until - now).as_millis(), state.sleep().as_millis())
-/// };
-/// // The gem sleeps before it multiplies: the sleep after next is the longer one.
-/// assert_eq!(throttled(HerokuConfig::gem(Strategy::Remaining)), (800, 960));
-/// // The demonstration spares the first throttled call, and sleeps as it would have.
-/// assert_eq!(throttled(HerokuConfig::DEMO), (1_600, 1_600));
+/// let exact = HerokuConfig { jitter: Ratio::ZERO, ..HerokuConfig::DEMO };
+/// assert!(Heroku::new(exact).is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -170,26 +142,6 @@ pub struct Heroku {
 }
 
 /// The state of [`Heroku`].
-///
-/// ```
-/// use tidegate::law::{Law, Sample, published::Heroku};
-/// use tidegate::{Hint, Instant, Outcome, Rng, gate::Pacing};
-///
-/// let (law, now) = (Heroku::DEFAULT, Instant::ZERO);
-/// let (mut state, mut pacing, mut rng) = (law.start(now), Pacing::new(now), Rng::new(1));
-/// let mut sample = Sample::new(now, now, Outcome::Throttled);
-/// let sleeps = [(); 3].map(|()| {
-///     law.observe(&mut state, &mut pacing, &sample, &mut rng);
-///     state.sleep().as_millis()
-/// });
-/// assert_eq!(sleeps, [960, 2_112, 3_494]); // (sleep + 800) * 6 / 5
-/// // One success with more calls left than the divisor, and the sleep is over.
-/// let plenty = Hint::remaining(4_501);
-/// sample.outcome = Outcome::Ok;
-/// sample.hint = &plenty;
-/// law.observe(&mut state, &mut pacing, &sample, &mut rng);
-/// assert_eq!(state.sleep().as_millis(), 0);
-/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub struct HerokuState {
