@@ -174,6 +174,15 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
 
     /// Ends every cooldown and forgets what the law has learned; see [`Controller::reset`]. Calls that
     /// wait may be sent at once.
+    ///
+    /// ```
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate::{Policy, law::Adaptive};
+    /// # use tidegate_embassy::Throttle;
+    /// # let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// uplink.reset(); // the account was upgraded
+    /// assert_eq!(uplink.why(), None); // nothing delays a call
+    /// ```
     pub fn reset(&self) {
         self.desk.change(|gate, now| gate.reset(now));
     }
@@ -214,6 +223,16 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     /// From now on, the throttle decides as if the clock had run: cooldowns have passed, calls have become due, and
     /// deadlines of calls that wait are nearer by this time. Embassy's own timers do not move. Not for a driver that
     /// corrects its clock after a sleep.
+    ///
+    /// ```
+    /// # use embassy_time::Duration;
+    /// # use embassy_sync::blocking_mutex::raw::NoopRawMutex;
+    /// # use tidegate::{Policy, law::Adaptive};
+    /// # use tidegate_embassy::Throttle;
+    /// # let uplink: Throttle<NoopRawMutex, Adaptive> = Throttle::seeded(const { &Policy::adaptive() }, 7);
+    /// // ... stop the timer, and wake up by an alarm ...
+    /// uplink.slept(Duration::from_secs(600));
+    /// ```
     #[cfg(feature = "sleep")]
     pub fn slept(&self, duration: Duration) {
         self.desk.sleep(duration);

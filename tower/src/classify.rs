@@ -112,6 +112,14 @@ where
 
 /// Reads responses like [`Standard`], and treats every error as a failed call. A
 /// [`Throttle`](crate::Throttle) uses it for the results of a service.
+///
+/// ```
+/// # use tidegate_tower::{Gate, Responses, tidegate::Outcome};
+/// # async fn send() -> Result<Outcome, std::io::Error> { Ok(Outcome::Ok) }
+/// # async fn call(gate: Gate) -> Result<(), tidegate_tower::Error> {
+/// let result = gate.call().run_with(Responses, send).await?;
+/// # drop(result); Ok(()) }
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Responses;
 

@@ -19,6 +19,14 @@ use tower_service::Service;
 ///
 /// JSON bodies of errors are read. With `is_graphql`, JSON bodies with a status of success are read
 /// too, because a GraphQL API reports a throttle with the status 200.
+///
+/// ```
+/// # use tidegate_tower::{Classify, Standard, peek, tidegate::Reply};
+/// # async fn read(response: http::Response<http_body_util::Full<bytes::Bytes>>) {
+/// let response = peek(response, false).await;
+/// let reply: Reply = Standard.classify(&response);
+/// # }
+/// ```
 pub async fn peek<B>(response: http::Response<B>, is_graphql: bool) -> http::Response<Peeked<B>>
 where
     B: Body<Data = Bytes> + Unpin,

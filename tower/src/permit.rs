@@ -121,6 +121,12 @@ impl<const LIMITS: usize, T: Timer> Permit<LIMITS, T> {
 
     /// Returns the permit of a call that was not sent. Its cost is refunded, and the gate learns
     /// nothing.
+    ///
+    /// ```
+    /// # let gate = tidegate_tower::Gate::adaptive();
+    /// gate.try_acquire().unwrap().refund();
+    /// assert_eq!(gate.stats().in_flight, 0);
+    /// ```
     pub fn refund(mut self) {
         self.take_back();
     }

@@ -64,6 +64,14 @@ impl Session {
     /// Makes the first attempt after a stable session at a random time within `over`, or later if the backoff is longer.
     /// [`link_up`](Self::link_up) has no effect during that time. Choose it as for
     /// [`spread_start`](Self::spread_start). The default is zero.
+    ///
+    /// ```
+    /// use tidegate::{Span, backoff::Backoff, firmware::Session};
+    ///
+    /// let [stable, over] = [60, 100].map(Span::from_secs);
+    /// let session = Session::new(Backoff::DEFAULT, stable, 7).with_spread(over);
+    /// # let _ = session;
+    /// ```
     #[must_use]
     pub const fn with_spread(mut self, over: Span) -> Self {
         self.spread = over;
