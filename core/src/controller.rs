@@ -207,17 +207,24 @@ where
     /// Returns what [`poll`](Self::poll) would return. Changes nothing.
     #[must_use]
     pub fn check(&self, now: Instant, call: &Call<LIMITS, C>) -> Verdict {
-        self.look(now, call).0
+        self.look(now, call, true).0
     }
 
     /// The verdict, and the earliest instant for each limit.
     #[inline(always)]
-    fn look(&self, now: Instant, call: &Call<LIMITS, C>) -> (Verdict, [Instant; LIMITS]) {
+    fn look(
+        &self,
+        now: Instant,
+        call: &Call<LIMITS, C>,
+        is_first: bool,
+    ) -> (Verdict, [Instant; LIMITS]) {
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
         let is_paid = || accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check);
         let verdict = match rejection {
+            _ if !is_first && at <= call.deadline => Verdict::Wait(at),
+            _ if !is_first => Verdict::Reject(Reason::Late(at)),
             Some(reason) if reason > Reason::RetryBudget => Verdict::Reject(reason),
             _ if call.attempt > 0 && !is_paid() => Verdict::Reject(Reason::RetryBudget),
             Some(reason) => Verdict::Reject(reason),
@@ -265,7 +272,7 @@ where
     /// Pacing that follows a cooldown counts as the cooldown if that is longer.
     #[must_use]
     pub fn why(&self, now: Instant, call: &Call<LIMITS, C>) -> Option<Gate> {
-        let (verdict, dues) = self.look(now, call);
+        let (verdict, dues) = self.look(now, call, true);
         match verdict {
             Verdict::Admit => None,
             Verdict::Full => Some(Gate::Concurrency),
@@ -287,21 +294,58 @@ where
     /// decisions charge nothing, but [`stats`](Self::stats) counts them, and the law learns that a
     /// call waited for it.
     pub fn poll(&mut self, now: Instant, call: &Call<LIMITS, C>) -> Decision<Permit<LIMITS, C>> {
-        let (verdict, dues) = self.look(now, call);
-        match verdict {
+        match self.decide(now, call, true) {
             Verdict::Admit => Decision::Admit(self.charge(now, call)),
-            Verdict::Wait(until) => {
+            Verdict::Wait(until) => Decision::Wait(until),
+            Verdict::Full => Decision::Full,
+            Verdict::Reject(reason) => Decision::Reject(reason),
+        }
+    }
+
+    /// [`poll`](Self::poll) for a call in a queue, which writes the permit in place. A call that is not the first waits,
+    /// unless it would miss its deadline even as the first. It never returns `Full`, but `Wait` until
+    /// [`ready_at`](Self::ready_at), which is [`Instant::MAX`] if time alone does not help.
+    pub fn poll_queued(
+        &mut self,
+        now: Instant,
+        call: &Call<LIMITS, C>,
+        is_first: bool,
+        permit: &mut Option<Permit<LIMITS, C>>,
+    ) -> Verdict {
+        let verdict = self.decide(now, call, is_first);
+        match verdict {
+            Verdict::Admit => *permit = Some(self.charge(now, call)),
+            Verdict::Full => {
+                let room = self.laws_have_room_at(now, call);
+                // If the laws have room now, the controller's own limit is full, and does not grow.
+                let helps = room > Instant::ZERO
+                    && room < Instant::MAX
+                    && self.calls < self.concurrency.get();
+                let at = if helps { room.max(self.due_first(now, call)) } else { Instant::MAX };
+                return Verdict::Wait(at);
+            }
+            Verdict::Wait(_) | Verdict::Reject(_) => {}
+        }
+        verdict
+    }
+
+    /// Notes what delays or rejects the call.
+    #[inline(always)]
+    fn decide(&mut self, now: Instant, call: &Call<LIMITS, C>, is_first: bool) -> Verdict {
+        let (verdict, dues) = self.look(now, call, is_first);
+        match verdict {
+            Verdict::Admit => {}
+            Verdict::Wait(until) if is_first => {
                 self.note_rate_limited(&dues, until);
                 self.stats.note(|stats| {
                     stats.waits = stats.waits.saturating_add(1);
                     stats.waited += until - now;
                 });
-                Decision::Wait(until)
             }
+            Verdict::Wait(_) => {}
             Verdict::Full => {
                 self.note_concurrency_limited(now, call);
                 self.stats.count(|stats| &mut stats.full);
-                Decision::Full
             }
             Verdict::Reject(reason) => {
                 // A call that cannot wait is also limited by the law.
@@ -309,9 +353,9 @@ where
                     self.note_rate_limited(&dues, until);
                 }
                 self.stats.count(|stats| &mut stats.rejected);
-                Decision::Reject(reason)
             }
         }
+        verdict
     }
 
     /// Frees the slot of a call that has ended. If there was no response, the call counts as abandoned and nothing is
@@ -536,17 +580,28 @@ where
     /// When there will be room for `call` in flight if nothing settles until then: [`Instant::ZERO`] if there is room,
     /// [`Instant::MAX`] if time does not help.
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
-        let is_full = self.calls >= self.concurrency.get();
-        let mut at = if is_full { Instant::MAX } else { Instant::ZERO };
-        pairs(self.laws(), &self.limits, |index, law, limit| {
-            if self.usual.cost_of(index, (law, limit), call) > 0 {
-                at = at.max(self.law_has_room_at(law, &limit.state, now));
-            }
-        });
-        at
+        if self.calls >= self.concurrency.get() {
+            return Instant::MAX;
+        }
+        self.laws_have_room_at(now, call)
     }
 
-    /// The same for the concurrency limit of one law, which can grow.
+    /// The same for the concurrency limits of the laws, which can grow.
+    fn laws_have_room_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
+        let mut latest = Instant::ZERO;
+        pairs(self.laws(), &self.limits, |index, law, limit| {
+            if self.usual.cost_of(index, (law, limit), call) > 0 {
+                let at = self.law_has_room_at(law, &limit.state, now);
+                // Not `max`, so that a law without such a limit links nothing.
+                if at > latest {
+                    latest = at;
+                }
+            }
+        });
+        latest
+    }
+
+    /// The same for one law.
     fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Instant {
         let (mut from, mut at) = (now, Instant::ZERO);
         while let Pace { concurrency: Some(most), widens_at, .. } = law.pace(state, from, 0, false)

@@ -10,7 +10,7 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::Permit;
-use tidegate::{AsReply, Costs, Decision, Instant, Outcome, Reason, Span, call_time::CallTime};
+use tidegate::{AsReply, Costs, Instant, Outcome, Reason, Span, Verdict, call_time::CallTime};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
@@ -70,7 +70,7 @@ pub struct Standing<const LIMITS: usize, C> {
     priority: u8,
     /// Its number in line, or 0.
     pub(crate) number: u16,
-    /// Until when the gates delay it, if it is the first in line.
+    /// When it has to look again.
     until: Instant,
     /// If it is admitted.
     pub(crate) permit: Option<Permit<LIMITS, C>>,
@@ -150,11 +150,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
     }
 
     /// How long the device's clock stood still.
-    fn slept(&self) -> Span {
+    fn slept(&self) -> Slept {
         if !cfg!(feature = "sleep") {
-            return Span::ZERO;
+            return Slept::NONE;
         }
-        self.lock(Span::ZERO, |inner| inner.slept.span())
+        self.lock(Slept::NONE, |inner| inner.slept)
     }
 
     /// Moves the gates' time ahead. Tasks that wait ask the gates again.
@@ -168,7 +168,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
 
     /// The instant of the device's clock at this time of the gates.
     pub(crate) fn ticking(&self, at: Instant) -> embassy_time::Instant {
-        time::ticking(at - self.slept())
+        time::ticking(self.slept().of_clock(at))
     }
 
     /// Sets the gates, or replaces them and, unless it `continues`, all other state too. Tasks that wait ask them.
@@ -261,82 +261,74 @@ impl<G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> Inner<G, WAITE
         self.line.wake_first(key, is_failing);
     }
 
-    /// Asks the gates if the call is the first in line or cannot meet its deadline. Otherwise it waits in line. Ready if
-    /// it is decided; else, `wake` is when the task has to look again if nothing wakes it before.
+    /// Asks the gates. The call waits in line if they do not decide. Ready if it is decided; else, `until` is when the
+    /// task has to look again if nothing wakes it before.
     fn stand(
         &mut self,
         key: &G::Key,
         standing: &mut Standing<LIMITS, G::Costs>,
         context: &mut Context<'_>,
         now: Instant,
-        wake: &mut Instant,
     ) -> Poll<Result<(), Rejection>> {
         let Standing { call, priority, number, until, permit } = standing;
-        let slept = self.slept.span();
+        let slept = self.slept;
         let Some(started) = &mut self.started else {
             return Poll::Ready(Err(Rejection::NotStarted));
         };
         let rank = Rank::new(*priority, call.attempt());
-        let mut is_first = true;
-        let decided = match started.gates().get(key, now) {
-            Ok(gate) => {
-                let has_asked;
-                (is_first, has_asked) = self.line.is_first(key, *number, rank, gate.is_failing());
-                if !is_first {
-                    *until = gate.due_first(now, call);
-                    // The first call may wait for gates that were evicted.
-                    if G::KEYED && *until <= now {
-                        self.line.wake_first(key, gate.is_failing());
+        let result = 'decided: {
+            let mut is_first = true;
+            let at = match started.gates().get(key, now) {
+                Ok(gate) => {
+                    let is_failing = gate.is_failing();
+                    let has_asked;
+                    (is_first, has_asked) = self.line.is_first(key, *number, rank, is_failing);
+                    let verdict = if has_asked && now < *until {
+                        Verdict::Wait(*until) // nothing has changed since then
+                    } else {
+                        gate.poll_queued(now, call, is_first, permit)
+                    };
+                    match verdict {
+                        Verdict::Admit => break 'decided Ok(()),
+                        Verdict::Wait(at) => {
+                            // The first call may wait for gates that were evicted.
+                            if G::KEYED && !is_first && at <= now {
+                                self.line.wake_first(key, is_failing);
+                            }
+                            at
+                        }
+                        Verdict::Full => Instant::MAX,
+                        Verdict::Reject(reason) => {
+                            break 'decided Err(Rejection::of(reason, slept));
+                        }
                     }
                 }
-                if is_first && !(has_asked && now < *until) || *until > call.not_after() {
-                    match gate.poll(now, call) {
-                        Decision::Admit(given) => {
-                            *permit = Some(given);
-                            Some(Ok(()))
-                        }
-                        Decision::Wait(at) => {
-                            *until = at;
-                            None
-                        }
-                        Decision::Full => {
-                            *until = gate.ready_at(now, call).unwrap_or(Instant::MAX);
-                            None
-                        }
-                        Decision::Reject(reason) => Some(Err(Rejection::of(reason, slept))),
-                    }
-                } else {
-                    None
+                Err(at) if at > call.not_after() => {
+                    break 'decided Err(Rejection::of(Reason::Late(at), slept));
                 }
+                Err(at) => at,
+            };
+            let displaced;
+            (*number, displaced) = self.line.stay(key, *number, rank, is_first, context.waker());
+            if let Some(key) = displaced {
+                // The displaced call may have been the first, on whose timer the others relied.
+                self.wake_first(&key);
             }
-            Err(at) if at > call.not_after() => Some(Err(Rejection::of(Reason::Late(at), slept))),
-            Err(at) => {
-                *until = at;
-                None
+            if *number == 0 && rank.needs_place() {
+                return Poll::Ready(Err(Rejection::QueueFull));
             }
+            *until = call.not_after() + TICK;
+            if *number == 0 && (at <= now || at == Instant::MAX) {
+                *until = (*until).min(now + LOOK_AGAIN);
+            } else if *number == 0 || is_first {
+                *until = (*until).min(at);
+            }
+            return Poll::Pending;
         };
-        if let Some(result) = decided {
-            self.line.leave(*number);
-            *number = 0;
-            self.wake_first(key);
-            return Poll::Ready(result);
-        }
-        *wake = call.not_after() + TICK;
-        let displaced;
-        (*number, displaced) = self.line.stay(key, *number, rank, is_first, context.waker());
-        if let Some(key) = displaced {
-            // The displaced call may have been the first, on whose timer the others relied.
-            self.wake_first(&key);
-        }
-        if *number == 0 && rank.needs_place() {
-            return Poll::Ready(Err(Rejection::QueueFull));
-        }
-        if *number == 0 && (*until <= now || *until == Instant::MAX) {
-            *wake = (*wake).min(now + LOOK_AGAIN);
-        } else if *number == 0 || is_first {
-            *wake = (*wake).min(*until);
-        }
-        Poll::Pending
+        self.line.leave(*number);
+        *number = 0;
+        self.wake_first(key);
+        Poll::Ready(result)
     }
 }
 
@@ -347,11 +339,11 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
     type Costs = G::Costs;
 
     fn now(&self) -> Instant {
-        time::now() + self.slept()
+        self.slept().of_gates(time::now())
     }
 
     fn instant(&self, at: embassy_time::Instant) -> Instant {
-        time::instant(at) + self.slept()
+        self.slept().of_gates(time::instant(at))
     }
 
     fn take(
@@ -379,25 +371,24 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize> V
         context: &mut Context<'_>,
     ) -> Poll<Result<(), Rejection>> {
         let now = self.now();
-        let mut wake = standing.call.not_before();
+        let mut result = Poll::Pending;
         // A call in its backoff takes no place in line.
-        if wake <= now {
-            let result = self
-                .lock(Poll::Pending, |inner| inner.stand(key, standing, context, now, &mut wake));
-            if let Poll::Ready(result) = result {
-                if let Err(rejection) = &result {
-                    log!(debug, "not sent: {}", rejection);
-                }
-                return Poll::Ready(result);
-            }
-        }
-        if wake < Instant::MAX {
-            log!(trace, "waits for {} ms, or until something changes", millis(wake - now));
-            wake_at(wake - self.slept(), context.waker());
+        if standing.call.not_before() <= now {
+            result = self.lock(Poll::Pending, |inner| inner.stand(key, standing, context, now));
         } else {
-            log!(trace, "waits until something changes");
+            standing.until = standing.call.not_before();
         }
-        Poll::Pending
+        match &result {
+            Poll::Ready(Err(rejection)) => log!(debug, "not sent: {}", rejection),
+            Poll::Ready(Ok(())) => {}
+            Poll::Pending if standing.until < Instant::MAX => {
+                let until = standing.until;
+                log!(trace, "waits for {} ms, or until something changes", millis(until - now));
+                wake_at(self.slept().of_clock(until), context.waker());
+            }
+            Poll::Pending => log!(trace, "waits until something changes"),
+        }
+        result
     }
 
     fn end(&self, key: &G::Key, permit: Option<Permit<LIMITS, G::Costs>>, number: u16) {

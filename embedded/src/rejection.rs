@@ -1,9 +1,9 @@
 //! Why a call was not sent, or was given up.
 
 use embassy_time::Instant;
-use tidegate::{Reason, Span};
+use tidegate::Reason;
 
-use crate::time;
+use crate::time::{self, Slept};
 
 /// Why a call will not be sent, or was given up; waiting would not help it.
 ///
@@ -36,9 +36,9 @@ pub enum Rejection {
 
 impl Rejection {
     /// `slept` is by how much the gates' time is ahead of the clock.
-    pub(crate) fn of(reason: Reason, slept: Span) -> Self {
+    pub(crate) fn of(reason: Reason, slept: Slept) -> Self {
         match reason {
-            Reason::Late(at) => Self::Late(time::ticking(at - slept)),
+            Reason::Late(at) => Self::Late(time::ticking(slept.of_clock(at))),
             Reason::OverLimit => Self::OverLimit,
             Reason::TooBig => Self::TooBig,
             _ => Self::Never,

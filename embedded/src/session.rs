@@ -226,7 +226,7 @@ impl<M: RawMutex> Sessions<M> {
         act: impl FnOnce(&mut Session, &mut Option<Waker>, Instant) -> R,
     ) -> Option<R> {
         self.lock(|inner| {
-            let now = time::now() + inner.slept.span();
+            let now = inner.slept.of_gates(time::now());
             let Inner { session, waker, .. } = inner;
             let begin =
                 || Session::new(self.backoff, self.stable, (self.seed)()).with_spread(self.spread);

@@ -120,11 +120,20 @@ impl Slept {
         time: Span::ZERO,
     };
 
-    pub(crate) const fn span(self) -> Span {
+    /// The gates' time at this time of the clock.
+    #[cfg_attr(not(feature = "sleep"), expect(clippy::unused_self, reason = "they are the same"))]
+    pub(crate) fn of_gates(self, at: tidegate::Instant) -> tidegate::Instant {
         #[cfg(feature = "sleep")]
-        return self.time;
-        #[cfg(not(feature = "sleep"))]
-        Span::ZERO
+        let at = at + self.time;
+        at
+    }
+
+    /// The clock's time at this time of the gates.
+    #[cfg_attr(not(feature = "sleep"), expect(clippy::unused_self, reason = "they are the same"))]
+    pub(crate) fn of_clock(self, at: tidegate::Instant) -> tidegate::Instant {
+        #[cfg(feature = "sleep")]
+        let at = at - self.time;
+        at
     }
 
     #[cfg(feature = "sleep")]

@@ -55,33 +55,31 @@ where
         reply: impl AsReply<LIMITS>,
     ) -> Result<(), Reason> {
         let asked = reply.with_reply(|reply| {
-            if reply.outcome == Outcome::Exhausted {
-                return Err(Reason::Exhausted);
-            }
             let (mut is_final, mut is_invited) = (!reply.outcome.is_retryable(), false);
             each(&reply.hints, |_, hint| {
                 is_final |= hint.no_retry;
                 is_invited |= hint.may_repeat;
             });
-            if is_final {
-                return Err(Reason::Final);
-            }
             let most = match reply.outcome {
                 Outcome::Throttled => Retry::Throttled,
                 _ if is_invited => Retry::Invited,
                 Outcome::Busy => Retry::Rejected,
                 _ => Retry::Failed,
             };
-            if call.retry > most {
-                let once = call.retry == Retry::Never;
-                return Err(if once { Reason::Attempts } else { Reason::Unsafe });
+            match reply.outcome {
+                Outcome::Exhausted => Err(Reason::Exhausted),
+                _ if is_final => Err(Reason::Final),
+                _ if call.retry == Retry::Never => Err(Reason::Attempts),
+                _ if call.retry > most => Err(Reason::Unsafe),
+                outcome => {
+                    let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
+                    Ok((outcome == Outcome::Throttled, cooldown))
+                }
             }
-            let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
-            Ok((reply.outcome == Outcome::Throttled, cooldown.unwrap_or(Span::ZERO)))
         });
         let (throttled, cooldown) = asked?;
         self.tries_again = self.rules().attempts.is_none_or(|most| most.get() > 1);
-        self.try_again(now, call, throttled, now + cooldown)
+        self.try_again(now, call, throttled, cooldown)
     }
 
     fn cost_of(&self, index: usize, call: &Call<LIMITS, C>) -> u32 {
@@ -89,13 +87,13 @@ where
         kept.map_or(0, |(limit, law)| self.usual.cost_of(index, (law, limit), call))
     }
 
-    /// The next attempt, which the server will not serve before `served_from`.
+    /// The next attempt, which the server will not serve before the end of its `cooldown`.
     fn try_again(
         &mut self,
         now: Instant,
         call: &mut Call<LIMITS, C>,
         throttled: bool,
-        served_from: Instant,
+        cooldown: Option<Span>,
     ) -> Result<(), Reason> {
         if call.attempt == 0 {
             call.first_failed = now;
@@ -118,8 +116,10 @@ where
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
         let latest = call.first_failed + self.rules().elapsed;
         call.deadline = call.deadline.min(latest);
-        let (due, _) = self.due(now, call, &mut [Instant::ZERO; LIMITS]);
-        let due = due.max(served_from);
+        let mut due = self.due_first(now, call);
+        if let Some(cooldown) = cooldown {
+            due = due.max(now + cooldown);
+        }
         if due > call.deadline {
             return Err(Reason::Late(due));
         }
