@@ -1,6 +1,6 @@
 //! mosquitto, the real MQTT broker, on a loopback port, with a subscriber.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -61,13 +61,16 @@ impl Mosquitto {
         self.broker = broker(&self.folder, self.port);
     }
 
-    /// How often each message has arrived, once there are this many: queued messages arrive later.
+    /// How often each message has arrived at the broker, once there are this many: queued messages arrive later. What the
+    /// broker sends to the subscriber again, after a restart, has the same packet identifier.
     pub fn heard(&self, messages: usize) -> BTreeMap<String, u64> {
         let since = Instant::now();
         loop {
             let mut heard = BTreeMap::new();
-            for line in fs::read_to_string(self.folder.join("heard")).unwrap().lines() {
-                *heard.entry(line.to_owned()).or_default() += 1;
+            let lines = fs::read_to_string(self.folder.join("heard")).unwrap();
+            let packets: BTreeSet<&str> = lines.lines().collect();
+            for (_, message) in packets.iter().filter_map(|packet| packet.split_once(' ')) {
+                *heard.entry(message.to_owned()).or_default() += 1;
             }
             if heard.len() >= messages || since.elapsed() > PATIENCE {
                 return heard;
@@ -82,6 +85,7 @@ fn subscriber(port: u16) -> Command {
     let mut command = Command::new("mosquitto_sub");
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-V", "mqttv5"]);
     command.args(["-q", "1", "-c", "-x", "3600", "-i", "listener", "-t", "telemetry"]);
+    command.args(["-F", "%m %p"]);
     command.stdin(Stdio::null()).stderr(Stdio::null());
     command
 }
