@@ -1,6 +1,6 @@
 //! What a call costs of each limit.
 
-use core::fmt::Debug;
+use crate::gate::RetryBudget;
 
 /// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
 ///
@@ -9,11 +9,16 @@ use core::fmt::Debug;
     message = "`{Self}` does not say what a call costs of {LIMITS} limits",
     note = "use `[u32; LIMITS]`, an array with a number for each limit; `()` is for calls that cost one of a single limit"
 )]
-pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
+pub trait Costs<const LIMITS: usize>: Copy + Eq + sealed::Sealed {
     /// One of each limit.
     const ONES: Self;
     #[doc(hidden)]
     const ARE_STATED: bool;
+    /// One retry budget, or none.
+    #[doc(hidden)]
+    type RetryBudgets: Clone + Eq + sealed::Sealed + AsRef<[RetryBudget]> + AsMut<[RetryBudget]>;
+    #[doc(hidden)]
+    const NO_BUDGET: Self::RetryBudgets;
 
     #[doc(hidden)]
     fn of(&self, limit: usize) -> u32;
@@ -25,6 +30,8 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
 impl Costs<1> for () {
     const ONES: Self = ();
     const ARE_STATED: bool = false;
+    type RetryBudgets = [RetryBudget; 0];
+    const NO_BUDGET: [RetryBudget; 0] = [];
 
     #[inline(always)]
     fn of(&self, _: usize) -> u32 {
@@ -37,6 +44,8 @@ impl Costs<1> for () {
 impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
     const ONES: Self = [1; LIMITS];
     const ARE_STATED: bool = true;
+    type RetryBudgets = [RetryBudget; 1];
+    const NO_BUDGET: [RetryBudget; 1] = [RetryBudget::NONE];
 
     #[inline(always)]
     fn of(&self, limit: usize) -> u32 {
@@ -52,10 +61,13 @@ impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
 }
 
 mod sealed {
+    use core::fmt::Debug;
+
     #[cfg(not(feature = "defmt"))]
-    pub trait Sealed {}
+    pub trait Sealed: Debug {}
     #[cfg(feature = "defmt")]
-    pub trait Sealed: defmt::Format {}
+    pub trait Sealed: Debug + defmt::Format {}
     impl Sealed for () {}
     impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
+    impl<const COUNT: usize> Sealed for [super::RetryBudget; COUNT] {}
 }
