@@ -95,6 +95,13 @@ impl Rng {
     }
 }
 
+/// [`Rng::new`].
+impl From<u64> for Rng {
+    fn from(seed: u64) -> Self {
+        Self::new(seed)
+    }
+}
+
 crate::snapshot::fields!(Rng { low: u32, high: u32 });
 
 #[cfg(all(test, feature = "rand_core"))]

@@ -92,19 +92,20 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     }
 
     /// Starts under this policy. `seed` must differ between devices, and preferably between boots; see
-    /// [`rng`](tidegate::rng). A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
+    /// [`rng`](tidegate::rng). For 64 bits of a hardware generator, [`Rng::from_entropy`] takes 100 bytes less flash than
+    /// a number. A call before this is rejected ([`Rejection::NotStarted`]). A throttle that was started
     /// before forgets what it has learned. Its calls in flight keep their places, and it waits if their responses ask
     /// for it. Calls that wait continue to wait.
     ///
     /// After a deep sleep, [`restore`](Self::restore) starts a throttle.
-    pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: u64) {
-        let now = self.desk.now();
-        self.desk.replace(false, move || Controller::with_rng(policy, Rng::new(seed), now));
+    pub fn start(&self, policy: &'static Policy<L, LIMITS>, seed: impl Into<Rng>) {
+        let (now, rng) = (self.desk.now(), seed.into());
+        self.desk.replace(false, move || Controller::with_rng(policy, rng, now));
     }
 
     /// Creates a throttle and [`start`](Self::start)s it.
     #[must_use]
-    pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: u64) -> Self {
+    pub fn seeded(policy: &'static Policy<L, LIMITS>, seed: impl Into<Rng>) -> Self {
         let throttle = Self::new();
         throttle.start(policy, seed);
         throttle

@@ -43,7 +43,7 @@ unsafe impl critical_section::Impl for Lock {
     }
 }
 
-/// A number that differs between chips.
+/// Bits of a hardware generator.
 pub fn seed() -> u64 {
     super::number()
 }

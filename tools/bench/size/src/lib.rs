@@ -99,7 +99,7 @@ macro_rules! throttle {
     ($law:ty, $policy:expr) => {
         use core::task::{Context, Poll};
         use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
-        use tidegate::Outcome;
+        use tidegate::{Outcome, Rng};
         use tidegate_embassy::{Rejection, Throttle};
 
         static UPLINK: Throttle<CriticalSectionRawMutex, $law> = Throttle::new();
@@ -109,7 +109,7 @@ macro_rules! throttle {
             fn() -> Outcome,
             &mut Context<'_>,
         ) -> Poll<Result<Outcome, Rejection>> = |publish, context| {
-            UPLINK.start(const { &$policy }, $crate::board::seed());
+            UPLINK.start(const { &$policy }, Rng::from_entropy($crate::board::seed()));
             let call = UPLINK.run(async || publish());
             // It may be suspended at any of its awaits.
             core::hint::black_box(core::pin::pin!(call)).as_mut().poll(context)

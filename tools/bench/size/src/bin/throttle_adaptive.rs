@@ -7,9 +7,9 @@ use core::pin::pin;
 use core::task::{Context, Poll};
 
 use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
-use tidegate::Policy;
 use tidegate::law::Adaptive;
 use tidegate::signal::http::Reading;
+use tidegate::{Policy, Rng};
 use tidegate_embassy::{Rejection, Throttle};
 use tidegate_size::board;
 
@@ -24,7 +24,7 @@ pub struct Response {
 #[unsafe(no_mangle)]
 pub static ROOTS: fn(fn() -> Response, &mut Context<'_>) -> Poll<Result<(), Rejection>> =
     |post, context| {
-        UPLINK.start(const { &Policy::adaptive() }, board::seed());
+        UPLINK.start(const { &Policy::adaptive() }, Rng::from_entropy(board::seed()));
         let call = UPLINK.run_with(async |reply| {
             let response = post();
             let mut reading = Reading::common(response.status);
