@@ -318,12 +318,9 @@ where
         match verdict {
             Verdict::Admit => *permit = Some(self.charge(now, call)),
             Verdict::Full => {
-                let room = self.laws_have_room_at(now, call);
-                // If the laws have room now, the controller's own limit is full, and does not grow.
-                let helps = room > Instant::ZERO
-                    && room < Instant::MAX
-                    && self.calls < self.concurrency.get();
-                let at = if helps { room.max(self.due_first(now, call)) } else { Instant::MAX };
+                let room = self.has_room_at(now, call);
+                let grows = room > Instant::ZERO && room < Instant::MAX;
+                let at = if grows { room.max(self.due_first(now, call)) } else { Instant::MAX };
                 return Verdict::Wait(at);
             }
             Verdict::Wait(_) | Verdict::Reject(_) => {}
@@ -582,28 +579,19 @@ where
     /// When there will be room for `call` in flight if nothing settles until then: [`Instant::ZERO`] if there is room,
     /// [`Instant::MAX`] if time does not help.
     fn has_room_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
-        if self.calls >= self.concurrency.get() {
-            return Instant::MAX;
-        }
-        self.laws_have_room_at(now, call)
-    }
-
-    /// The same for the concurrency limits of the laws, which can grow.
-    fn laws_have_room_at(&self, now: Instant, call: &Call<LIMITS, C>) -> Instant {
-        let mut latest = Instant::ZERO;
+        let is_full = self.calls >= self.concurrency.get();
+        let mut latest = if is_full { Instant::MAX } else { Instant::ZERO };
         pairs(self.laws(), &self.limits, |index, law, limit| {
-            if self.usual.cost_of(index, (law, limit), call) > 0 {
-                let at = self.law_has_room_at(law, &limit.state, now);
-                // Not `max`, so that a law without such a limit links nothing.
-                if at > latest {
-                    latest = at;
-                }
+            let at = self.law_has_room_at(law, &limit.state, now);
+            // Not `max`, so that a law without such a limit links nothing.
+            if at > latest && self.usual.cost_of(index, (law, limit), call) > 0 {
+                latest = at;
             }
         });
         latest
     }
 
-    /// The same for one law.
+    /// The same for the concurrency limit of one law, which can grow.
     fn law_has_room_at(&self, law: &L, state: &L::State, now: Instant) -> Instant {
         let (mut from, mut at) = (now, Instant::ZERO);
         while let Pace { concurrency: Some(most), widens_at, .. } = law.pace(state, from, 0, false)

@@ -1,5 +1,7 @@
 //! What a call costs of each limit.
 
+use core::fmt::Debug;
+
 use crate::gate::RetryBudget;
 
 /// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
@@ -9,14 +11,14 @@ use crate::gate::RetryBudget;
     message = "`{Self}` does not say what a call costs of {LIMITS} limits",
     note = "use `[u32; LIMITS]`, an array with a number for each limit; `()` is for calls that cost one of a single limit"
 )]
-pub trait Costs<const LIMITS: usize>: Copy + Eq + sealed::Sealed {
+pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
     /// One of each limit.
     const ONES: Self;
     #[doc(hidden)]
     const ARE_STATED: bool;
     /// One retry budget, or none.
     #[doc(hidden)]
-    type RetryBudgets: Clone + Eq + sealed::Sealed + AsRef<[RetryBudget]> + AsMut<[RetryBudget]>;
+    type RetryBudgets: Clone + Debug + Eq + sealed::Sealed + AsMut<[RetryBudget]>;
     #[doc(hidden)]
     const NO_BUDGET: Self::RetryBudgets;
 
@@ -61,12 +63,10 @@ impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
 }
 
 mod sealed {
-    use core::fmt::Debug;
-
     #[cfg(not(feature = "defmt"))]
-    pub trait Sealed: Debug {}
+    pub trait Sealed {}
     #[cfg(feature = "defmt")]
-    pub trait Sealed: Debug + defmt::Format {}
+    pub trait Sealed: defmt::Format {}
     impl Sealed for () {}
     impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
     impl<const COUNT: usize> Sealed for [super::RetryBudget; COUNT] {}

@@ -30,7 +30,7 @@
 //! | cooldown | a time before which nothing is sent |
 //! | concurrency limit | how many calls may be in flight |
 //! | retry budget | retries that successes have paid for |
-//! | [`Verdict`] | `Admit < Wait(t) < Full < Reject(reason)`; the verdict of several gates is their maximum |
+//! | [`Verdict`] | `Admit`, `Wait(t)`, `Full` or `Reject(reason)` |
 //! | [`Permit`] | the right to one call; settled exactly once |
 //! | [`queue`] | many calls that wait for one controller: order, priority, deadline, cancellation |
 //! | [`Outcome`] | the result of a call |

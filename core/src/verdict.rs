@@ -1,7 +1,5 @@
 //! Calls, and the decisions about them.
 
-use core::cmp::Ordering;
-
 use crate::costs::Costs;
 use crate::permit::Permit;
 use crate::time::{Instant, Span};
@@ -206,17 +204,7 @@ pub enum Retry {
     Never,
 }
 
-/// The verdict of the gates on a call, from the most to the least permissive. The verdict of
-/// several gates is their maximum.
-///
-/// ```
-/// use tidegate::{Instant, Reason, Verdict};
-///
-/// let (soon, later) = (Instant::from_nanos(3), Instant::from_nanos(5));
-/// assert_eq!(Verdict::Admit.max(Verdict::Wait(later)).max(Verdict::Wait(soon)), Verdict::Wait(later));
-/// assert!(Verdict::Full > Verdict::Wait(Instant::MAX));
-/// assert!(Verdict::Reject(Reason::RetryBudget) > Verdict::Full);
-/// ```
+/// The verdict of the gates on a call, from the most to the least permissive.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum Verdict {
@@ -230,52 +218,6 @@ pub enum Verdict {
     Full,
     /// The call will not be sent. Do not poll again.
     Reject(Reason),
-}
-
-impl Verdict {
-    /// The order of the kinds.
-    const fn rank(self) -> u8 {
-        match self {
-            Self::Admit => 0,
-            Self::Wait(_) => 1,
-            Self::Full => 2,
-            Self::Reject(Reason::Late(_)) => 3,
-            Self::Reject(Reason::OverLimit) => 4,
-            Self::Reject(Reason::RetryBudget) => 5,
-            Self::Reject(Reason::TooBig) => 6,
-            Self::Reject(Reason::Never) => 7,
-            Self::Reject(Reason::QueueFull) => 8,
-            Self::Reject(Reason::Attempts) => 9,
-            Self::Reject(Reason::Unsafe) => 10,
-            Self::Reject(Reason::Final) => 11,
-            Self::Reject(Reason::Exhausted) => 12,
-        }
-    }
-
-    /// The order of two of a kind.
-    const fn instant(self) -> Instant {
-        match self {
-            Self::Wait(at) | Self::Reject(Reason::Late(at)) => at,
-            _ => Instant::ZERO,
-        }
-    }
-}
-
-/// By hand, because the derived order for nested enums takes three times the code.
-impl Ord for Verdict {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.rank().cmp(&other.rank()).then_with(|| self.instant().cmp(&other.instant()))
-    }
-
-    fn max(self, other: Self) -> Self {
-        if other > self { other } else { self }
-    }
-}
-
-impl PartialOrd for Verdict {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// Why a call was rejected.

@@ -44,16 +44,6 @@ pub(crate) struct Started<G: Gates<LIMITS>, const LIMITS: usize> {
 }
 
 impl<G: Gates<LIMITS>, const LIMITS: usize> Started<G, LIMITS> {
-    fn new(gates: G) -> Self {
-        Self {
-            _mark: NonZeroU8::MIN,
-            call_time: CallTime::new(),
-            gates: Cell::new(gates),
-            #[cfg(feature = "sleep")]
-            sleep: Cell::new(tidegate::firmware::SleepClock::new()),
-        }
-    }
-
     pub(crate) const fn gates(&mut self) -> &mut G {
         self.gates.get_mut()
     }
@@ -182,7 +172,15 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
             }
             match started {
                 Some(started) if continues => *started.gates() = gates,
-                _ => *started = Some(Started::new(gates)),
+                _ => {
+                    *started = Some(Started {
+                        _mark: NonZeroU8::MIN,
+                        call_time: CallTime::new(),
+                        gates: Cell::new(gates),
+                        #[cfg(feature = "sleep")]
+                        sleep: Cell::new(tidegate::SleepClock::new()),
+                    });
+                }
             }
             line.wake_all();
         });

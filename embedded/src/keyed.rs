@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::desk::{Desk, Verbs};
 use crate::gates::{Gate, Gates};
 use crate::replied::Replied;
-use crate::throttle::sealed;
+use crate::throttle::{sealed, shown};
 use crate::time;
 
 /// A table of controllers whose policy is in flash.
@@ -270,34 +270,7 @@ impl<
     }
 }
 
-impl<
-    M: RawMutex,
-    K: Clone + Eq,
-    L: Law + 'static,
-    const KEYS: usize,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> core::fmt::Debug for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
-{
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("KeyedThrottle")
-            .field("keys", &self.keys())
-            .field("waiting", &self.waiting())
-            .finish_non_exhaustive()
-    }
-}
-
-#[cfg(feature = "defmt")]
-impl<
-    M: RawMutex,
-    K: Clone + Eq,
-    L: Law + 'static,
-    const KEYS: usize,
-    const WAITERS: usize,
-    const LIMITS: usize,
-> defmt::Format for KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>
-{
-    fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(f, "KeyedThrottle {{ keys: {}, waiting: {} }}", self.keys(), self.waiting());
-    }
-}
+shown!(
+    "KeyedThrottle", keys, KeyedThrottle<M, K, L, KEYS, WAITERS, LIMITS>,
+    M: RawMutex, K: Clone + Eq, L: Law + 'static, const KEYS: usize, const WAITERS: usize, const LIMITS: usize
+);

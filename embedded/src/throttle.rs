@@ -409,27 +409,31 @@ impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C
     }
 }
 
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
-    core::fmt::Debug for Throttle<M, L, WAITERS, LIMITS, C>
-{
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Throttle")
-            .field("in_flight", &self.in_flight())
-            .field("waiting", &self.waiting())
-            .finish_non_exhaustive()
-    }
-}
+/// `Debug` and `Format` of a throttle: a number, and how many tasks wait.
+macro_rules! shown {
+    ($name:literal, $number:ident, $throttle:ty, $($generics:tt)*) => {
+        impl<$($generics)*> core::fmt::Debug for $throttle {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let mut shown = f.debug_struct($name);
+                shown.field(stringify!($number), &self.$number()).field("waiting", &self.waiting());
+                shown.finish_non_exhaustive()
+            }
+        }
 
-#[cfg(feature = "defmt")]
-impl<M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>>
-    defmt::Format for Throttle<M, L, WAITERS, LIMITS, C>
-{
-    fn format(&self, f: defmt::Formatter<'_>) {
-        defmt::write!(
-            f,
-            "Throttle {{ in_flight: {}, waiting: {} }}",
-            self.in_flight(),
-            self.waiting()
-        );
-    }
+        #[cfg(feature = "defmt")]
+        impl<$($generics)*> defmt::Format for $throttle {
+            fn format(&self, f: defmt::Formatter<'_>) {
+                let (name, number) = ($name, stringify!($number));
+                let (count, waiting) = (self.$number(), self.waiting());
+                defmt::write!(f, "{=str} {{ {=str}: {}, waiting: {} }}", name, number, count, waiting);
+            }
+        }
+    };
 }
+#[cfg(feature = "keyed")]
+pub(crate) use shown;
+
+shown!(
+    "Throttle", in_flight, Throttle<M, L, WAITERS, LIMITS, C>,
+    M: RawMutex, L: Law + 'static, const WAITERS: usize, const LIMITS: usize, C: Costs<LIMITS>
+);

@@ -121,7 +121,6 @@ impl Slept {
     };
 
     /// The gates' time at this time of the clock.
-    #[cfg_attr(not(feature = "sleep"), expect(clippy::unused_self, reason = "they are the same"))]
     pub(crate) fn of_gates(self, at: tidegate::Instant) -> tidegate::Instant {
         #[cfg(feature = "sleep")]
         let at = at + self.time;
@@ -129,7 +128,6 @@ impl Slept {
     }
 
     /// The clock's time at this time of the gates.
-    #[cfg_attr(not(feature = "sleep"), expect(clippy::unused_self, reason = "they are the same"))]
     pub(crate) fn of_clock(self, at: tidegate::Instant) -> tidegate::Instant {
         #[cfg(feature = "sleep")]
         let at = at - self.time;

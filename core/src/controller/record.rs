@@ -39,8 +39,8 @@ where
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {
             self.cooldown.write(out);
-            let retry_budget = self.retry_budgets.as_ref().first();
-            self.rules().retry_budget.and_then(|_| retry_budget.cloned()).write(out);
+            let retry_budget = self.retry_budgets.clone().as_mut().first().cloned();
+            self.rules().retry_budget.and(retry_budget).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
                 limit.pacing.write(out);
                 limit.rate_limited.write(out);

@@ -116,10 +116,8 @@ where
         // Also as a deadline, because a gate may delay the call longer than its backoff does.
         let latest = call.first_failed + self.rules().elapsed;
         call.deadline = call.deadline.min(latest);
-        let mut due = self.due_first(now, call);
-        if let Some(cooldown) = cooldown {
-            due = due.max(now + cooldown);
-        }
+        let due = self.due_first(now, call);
+        let due = cooldown.map_or(due, |cooldown| due.max(now + cooldown));
         if due > call.deadline {
             return Err(Reason::Late(due));
         }
