@@ -178,7 +178,7 @@ impl<M: RawMutex, G: Gates<LIMITS>, const WAITERS: usize, const LIMITS: usize>
                         call_time: CallTime::new(),
                         gates: Cell::new(gates),
                         #[cfg(feature = "sleep")]
-                        sleep: Cell::new(tidegate::SleepClock::new()),
+                        sleep: Cell::new(tidegate::firmware::SleepClock::new()),
                     });
                 }
             }
