@@ -8,7 +8,7 @@
 pub(super) fn each<T, const COUNT: usize>(items: &[T; COUNT], mut act: impl FnMut(usize, &T)) {
     match items.as_slice() {
         [only] => act(0, only),
-        items => items.iter().enumerate().for_each(|(index, item)| act(index, item)),
+        items => (0..COUNT).zip(items).for_each(|(index, item)| act(index, item)),
     }
 }
 
@@ -22,7 +22,7 @@ pub(super) fn pairs<T, U, const COUNT: usize>(
     match (ones.as_slice(), others.as_slice()) {
         ([one], [other]) => act(0, one, other),
         (ones, others) => {
-            ones.iter().zip(others).enumerate().for_each(|(index, (a, b))| act(index, a, b));
+            (0..COUNT).zip(ones.iter().zip(others)).for_each(|(index, (a, b))| act(index, a, b));
         }
     }
 }
@@ -37,7 +37,7 @@ pub(super) fn pairs_mut<T, U, const COUNT: usize>(
     match (ones.as_slice(), others.as_mut_slice()) {
         ([one], [other]) => act(0, one, other),
         (ones, others) => {
-            ones.iter().zip(others).enumerate().for_each(|(index, (a, b))| act(index, a, b));
+            (0..COUNT).zip(ones.iter().zip(others)).for_each(|(index, (a, b))| act(index, a, b));
         }
     }
 }
