@@ -94,7 +94,7 @@ pub struct Controller<
     L: Law = AnyLaw,
     const LIMITS: usize = 1,
     P = Policy<L, LIMITS>,
-    C: Costs<LIMITS> = [u32; LIMITS],
+    C = [u32; LIMITS],
 > {
     policy: P,
     limits: [Limit<L::State>; LIMITS],
@@ -102,7 +102,7 @@ pub struct Controller<
     concurrency: NonZeroU16,
     /// Calls in flight.
     calls: u16,
-    retry_budgets: C::RetryBudgets,
+    retry_budget: RetryBudget,
     rng: Rng,
     stats: Counters,
     usual: Usual<LIMITS>,
@@ -118,9 +118,7 @@ pub struct Controller<
 }
 
 /// Does not require `Clone` of the law.
-impl<L: Law, const LIMITS: usize, P: Clone, C: Costs<LIMITS>> Clone
-    for Controller<L, LIMITS, P, C>
-{
+impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P, C> {
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
@@ -128,7 +126,7 @@ impl<L: Law, const LIMITS: usize, P: Clone, C: Costs<LIMITS>> Clone
             cooldown: self.cooldown.clone(),
             concurrency: self.concurrency,
             calls: self.calls,
-            retry_budgets: self.retry_budgets.clone(),
+            retry_budget: self.retry_budget.clone(),
             rng: self.rng.clone(),
             stats: self.stats.clone(),
             usual: self.usual.clone(),
@@ -141,8 +139,8 @@ impl<L: Law, const LIMITS: usize, P: Clone, C: Costs<LIMITS>> Clone
     }
 }
 
-/// A controller with one limit whose calls cost one each. It links no code for costs and retry budgets, which makes
-/// firmware smaller. It ignores the actual cost in a reply, and the policy's retry budget.
+/// A controller with one limit whose calls cost one each. It links no code for costs, which makes firmware smaller. It
+/// ignores the actual cost in a reply.
 ///
 /// See [`Controller::with_rng`] for an example.
 pub type Single<L = AnyLaw, P = Policy<L>> = Controller<L, 1, P, ()>;
@@ -188,7 +186,7 @@ where
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
-            retry_budgets: opened::<LIMITS, C>(rules),
+            retry_budget: opened(rules),
             rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
@@ -223,7 +221,7 @@ where
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
-        let is_paid = || accounted(self.retry_budgets.clone().as_mut(), self.rules(), Entry::Check);
+        let is_paid = || accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check);
         let verdict = match rejection {
             _ if !is_first && at <= call.deadline => Verdict::Wait(at),
             _ if !is_first => Verdict::Reject(Reason::Late(at)),
@@ -461,7 +459,7 @@ where
             }
         });
         if permit.attempt > 0 {
-            accounted(self.retry_budgets.as_mut(), rules, Entry::Refund);
+            accounted(&mut self.retry_budget, rules, Entry::Refund);
         }
         self.release(permit);
     }
@@ -638,7 +636,7 @@ where
             self.cooldown.shorten(latest);
         }
         if new.rules.retry_budget != old.rules.retry_budget {
-            self.retry_budgets = opened::<LIMITS, C>(&new.rules);
+            self.retry_budget = opened(&new.rules);
         }
         self.concurrency = new.rules.concurrency;
         self.policy = policy;
@@ -743,7 +741,7 @@ where
             limit.charge(law, &sent, &mut self.rng);
         });
         if call.attempt > 0 {
-            accounted(self.retry_budgets.as_mut(), rules, Entry::Withdrawal);
+            accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
         }
         let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
@@ -787,18 +785,15 @@ where
 }
 
 /// A new retry budget, if the policy has one.
-fn opened<const LIMITS: usize, C: Costs<LIMITS>>(rules: &Rules) -> C::RetryBudgets {
-    let mut retry_budgets = C::NO_BUDGET;
-    accounted(retry_budgets.as_mut(), rules, Entry::Open);
-    retry_budgets
+fn opened(rules: &Rules) -> RetryBudget {
+    let mut retry_budget = RetryBudget::NONE;
+    accounted(&mut retry_budget, rules, Entry::Open);
+    retry_budget
 }
 
 /// Makes an entry in the retry budget, if the policy has one. Returns whether it allows a retry.
 #[inline(always)]
-fn accounted(retry_budgets: &mut [RetryBudget], rules: &Rules, entry: Entry) -> bool {
-    let ([retry_budget], Some(Linked { setting, follow })) = (retry_budgets, &rules.retry_budget)
-    else {
-        return true;
-    };
+fn accounted(retry_budget: &mut RetryBudget, rules: &Rules, entry: Entry) -> bool {
+    let Some(Linked { setting, follow }) = &rules.retry_budget else { return true };
     follow(retry_budget, setting, entry)
 }

@@ -165,8 +165,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { concurrency: limit, ..self.rules }, ..self }
     }
 
-    /// The same policy with a retry budget; `None` admits every retry. A controller whose calls have no costs
-    /// ([`Single`](crate::Single)) ignores it.
+    /// The same policy with a retry budget; `None` admits every retry.
     #[must_use]
     #[inline(always)]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
