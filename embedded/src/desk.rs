@@ -10,7 +10,9 @@ use core::task::{Context, Poll};
 use embassy_sync::blocking_mutex::Mutex;
 use embassy_sync::blocking_mutex::raw::RawMutex;
 use tidegate::Permit;
-use tidegate::{AsReply, Costs, Instant, Outcome, Reason, Span, Verdict, call_time::CallTime};
+use tidegate::{
+    AsReply, Costs, Decision, Instant, Outcome, Reason, Span, Verdict, call_time::CallTime,
+};
 
 use crate::gates::{Gate, Gates};
 use crate::line::{Line, Rank};
