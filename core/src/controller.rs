@@ -94,7 +94,7 @@ pub struct Controller<
     L: Law = AnyLaw,
     const LIMITS: usize = 1,
     P = Policy<L, LIMITS>,
-    C = [u32; LIMITS],
+    C: Costs<LIMITS> = [u32; LIMITS],
 > {
     policy: P,
     limits: [Limit<L::State>; LIMITS],
@@ -102,7 +102,7 @@ pub struct Controller<
     concurrency: NonZeroU16,
     /// Calls in flight.
     calls: u16,
-    retry_budget: RetryBudget,
+    retry_budgets: C::RetryBudgets,
     rng: Rng,
     stats: Counters,
     usual: Usual<LIMITS>,
@@ -118,7 +118,9 @@ pub struct Controller<
 }
 
 /// Does not require `Clone` of the law.
-impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P, C> {
+impl<L: Law, const LIMITS: usize, P: Clone, C: Costs<LIMITS>> Clone
+    for Controller<L, LIMITS, P, C>
+{
     fn clone(&self) -> Self {
         Self {
             policy: self.policy.clone(),
@@ -126,7 +128,7 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
             cooldown: self.cooldown.clone(),
             concurrency: self.concurrency,
             calls: self.calls,
-            retry_budget: self.retry_budget.clone(),
+            retry_budgets: self.retry_budgets.clone(),
             rng: self.rng.clone(),
             stats: self.stats.clone(),
             usual: self.usual.clone(),
@@ -139,8 +141,8 @@ impl<L: Law, const LIMITS: usize, P: Clone, C> Clone for Controller<L, LIMITS, P
     }
 }
 
-/// A controller with one limit whose calls cost one each. It links no code for costs, which makes firmware smaller. It
-/// ignores the actual cost in a reply.
+/// A controller with one limit whose calls cost one each. It links no code for costs and retry budgets, which makes
+/// firmware smaller. It ignores the actual cost in a reply, and the policy's retry budget.
 ///
 /// See [`Controller::with_rng`] for an example.
 pub type Single<L = AnyLaw, P = Policy<L>> = Controller<L, 1, P, ()>;
@@ -186,7 +188,7 @@ where
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
-            retry_budget: opened(rules),
+            retry_budgets: opened::<LIMITS, C>(rules),
             rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
@@ -221,7 +223,7 @@ where
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
-        let is_paid = || accounted(&mut self.retry_budget.clone(), self.rules(), Entry::Check);
+        let is_paid = || accounted(self.retry_budgets.clone().as_mut(), self.rules(), Entry::Check);
         let verdict = match rejection {
             _ if !is_first && at <= call.deadline => Verdict::Wait(at),
             _ if !is_first => Verdict::Reject(Reason::Late(at)),
@@ -459,7 +461,7 @@ where
             }
         });
         if permit.attempt > 0 {
-            accounted(&mut self.retry_budget, rules, Entry::Refund);
+            accounted(self.retry_budgets.as_mut(), rules, Entry::Refund);
         }
         self.release(permit);
     }
@@ -636,7 +638,7 @@ where
             self.cooldown.shorten(latest);
         }
         if new.rules.retry_budget != old.rules.retry_budget {
-            self.retry_budget = opened(&new.rules);
+            self.retry_budgets = opened::<LIMITS, C>(&new.rules);
         }
         self.concurrency = new.rules.concurrency;
         self.policy = policy;
@@ -741,7 +743,7 @@ where
             limit.charge(law, &sent, &mut self.rng);
         });
         if call.attempt > 0 {
-            accounted(&mut self.retry_budget, rules, Entry::Withdrawal);
+            accounted(self.retry_budgets.as_mut(), rules, Entry::Withdrawal);
         }
         let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
@@ -785,15 +787,18 @@ where
 }
 
 /// A new retry budget, if the policy has one.
-fn opened(rules: &Rules) -> RetryBudget {
-    let mut retry_budget = RetryBudget::NONE;
-    accounted(&mut retry_budget, rules, Entry::Open);
-    retry_budget
+fn opened<const LIMITS: usize, C: Costs<LIMITS>>(rules: &Rules) -> C::RetryBudgets {
+    let mut retry_budgets = C::NO_BUDGET;
+    accounted(retry_budgets.as_mut(), rules, Entry::Open);
+    retry_budgets
 }
 
 /// Makes an entry in the retry budget, if the policy has one. Returns whether it allows a retry.
 #[inline(always)]
-fn accounted(retry_budget: &mut RetryBudget, rules: &Rules, entry: Entry) -> bool {
-    let Some(Linked { setting, follow }) = &rules.retry_budget else { return true };
+fn accounted(retry_budgets: &mut [RetryBudget], rules: &Rules, entry: Entry) -> bool {
+    let ([retry_budget], Some(Linked { setting, follow })) = (retry_budgets, &rules.retry_budget)
+    else {
+        return true;
+    };
     follow(retry_budget, setting, entry)
 }

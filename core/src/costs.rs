@@ -2,6 +2,8 @@
 
 use core::fmt::Debug;
 
+use crate::gate::RetryBudget;
+
 /// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
 ///
 /// A controller of calls without costs links no code for them: see [`Single`](crate::Single).
@@ -14,6 +16,11 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
     const ONES: Self;
     #[doc(hidden)]
     const ARE_STATED: bool;
+    /// One retry budget, or none.
+    #[doc(hidden)]
+    type RetryBudgets: Clone + Debug + Eq + sealed::Sealed + AsMut<[RetryBudget]>;
+    #[doc(hidden)]
+    const NO_BUDGET: Self::RetryBudgets;
 
     #[doc(hidden)]
     fn of(&self, limit: usize) -> u32;
@@ -25,6 +32,8 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
 impl Costs<1> for () {
     const ONES: Self = ();
     const ARE_STATED: bool = false;
+    type RetryBudgets = [RetryBudget; 0];
+    const NO_BUDGET: [RetryBudget; 0] = [];
 
     #[inline(always)]
     fn of(&self, _: usize) -> u32 {
@@ -37,6 +46,8 @@ impl Costs<1> for () {
 impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
     const ONES: Self = [1; LIMITS];
     const ARE_STATED: bool = true;
+    type RetryBudgets = [RetryBudget; 1];
+    const NO_BUDGET: [RetryBudget; 1] = [RetryBudget::NONE];
 
     #[inline(always)]
     fn of(&self, limit: usize) -> u32 {
@@ -58,4 +69,5 @@ mod sealed {
     pub trait Sealed: defmt::Format {}
     impl Sealed for () {}
     impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
+    impl<const COUNT: usize> Sealed for [super::RetryBudget; COUNT] {}
 }

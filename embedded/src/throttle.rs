@@ -70,7 +70,7 @@ pub(crate) mod sealed {
 /// is decided or settled: for 4,100 instructions at most on a Cortex-M0 with four places. `L` is the law.
 /// `WAITERS` is how many tasks may wait: further calls are rejected, except retries and urgent calls, which try again
 /// later. `LIMITS` is how many limits a call counts against, and `C` what it costs of them: `()` if all calls cost one of
-/// a single limit, else `[u32; LIMITS]`, which takes more code.
+/// a single limit and retries have no budget, else `[u32; LIMITS]`, which takes more code.
 pub struct Throttle<
     M: RawMutex,
     L: Law + 'static = Adaptive,

@@ -39,7 +39,8 @@ where
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {
             self.cooldown.write(out);
-            self.rules().retry_budget.map(|_| self.retry_budget.clone()).write(out);
+            let retry_budget = self.retry_budgets.clone().as_mut().first().cloned();
+            self.rules().retry_budget.and(retry_budget).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
                 limit.pacing.write(out);
                 limit.rate_limited.write(out);
@@ -99,8 +100,10 @@ where
         self.cooldown = Cooldown::read(input);
         let saved = Option::<RetryBudget>::read(input);
         let Policy { laws, rules } = self.policy.borrow();
-        if let (Some(saved), Some(policy)) = (saved, rules.retry_budget) {
-            self.retry_budget = saved.within(policy.setting);
+        if let (Some(saved), Some(policy), [retry_budget]) =
+            (saved, rules.retry_budget, self.retry_budgets.as_mut())
+        {
+            *retry_budget = saved.within(policy.setting);
         }
         for (limit, law) in self.limits.iter_mut().zip(laws) {
             limit.pacing = Pacing::read(input);

@@ -165,7 +165,8 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
         Self { rules: Rules { concurrency: limit, ..self.rules }, ..self }
     }
 
-    /// The same policy with a retry budget; `None` admits every retry.
+    /// The same policy with a retry budget; `None` admits every retry. A controller whose calls have no costs
+    /// ([`Single`](crate::Single)) ignores it.
     #[must_use]
     #[inline(always)]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
