@@ -19,7 +19,7 @@ use limit::Limit;
 use usual::{Usual, is_unstated};
 
 use crate::costs::Costs;
-use crate::gate::{Cooldown, Entry, Gate, RetryBudget};
+use crate::gate::{Cooldown, Entry, Gate};
 use crate::law::{AnyLaw, Law, Pace, Sent};
 use crate::linked::Linked;
 use crate::outcome::Outcome;
@@ -102,7 +102,8 @@ pub struct Controller<
     concurrency: NonZeroU16,
     /// Calls in flight.
     calls: u16,
-    retry_budgets: C::RetryBudgets,
+    /// What the retry budget saved.
+    saved: C::Saved,
     rng: Rng,
     stats: Counters,
     usual: Usual<LIMITS>,
@@ -128,7 +129,7 @@ impl<L: Law, const LIMITS: usize, P: Clone, C: Costs<LIMITS>> Clone
             cooldown: self.cooldown.clone(),
             concurrency: self.concurrency,
             calls: self.calls,
-            retry_budgets: self.retry_budgets.clone(),
+            saved: self.saved.clone(),
             rng: self.rng.clone(),
             stats: self.stats.clone(),
             usual: self.usual.clone(),
@@ -188,7 +189,7 @@ where
             mark: rng.mark(),
             failing: 0,
             tries_again: false,
-            retry_budgets: opened::<LIMITS, C>(rules),
+            saved: opened::<LIMITS, C>(rules),
             rng,
             stats: Counters::default(),
             usual: Usual::UNKNOWN,
@@ -223,7 +224,7 @@ where
         let mut dues = [Instant::ZERO; LIMITS];
         let (due, rejection) = self.due(now, call, &mut dues);
         let at = due.max(now);
-        let is_paid = || accounted(self.retry_budgets.clone().as_mut(), self.rules(), Entry::Check);
+        let is_paid = || accounted(self.saved.clone().as_mut(), self.rules(), Entry::Check);
         let verdict = match rejection {
             _ if !is_first && at <= call.deadline => Verdict::Wait(at),
             _ if !is_first => Verdict::Reject(Reason::Late(at)),
@@ -461,7 +462,7 @@ where
             }
         });
         if permit.attempt > 0 {
-            accounted(self.retry_budgets.as_mut(), rules, Entry::Refund);
+            accounted(self.saved.as_mut(), rules, Entry::Refund);
         }
         self.release(permit);
     }
@@ -638,7 +639,7 @@ where
             self.cooldown.shorten(latest);
         }
         if new.rules.retry_budget != old.rules.retry_budget {
-            self.retry_budgets = opened::<LIMITS, C>(&new.rules);
+            self.saved = opened::<LIMITS, C>(&new.rules);
         }
         self.concurrency = new.rules.concurrency;
         self.policy = policy;
@@ -743,7 +744,7 @@ where
             limit.charge(law, &sent, &mut self.rng);
         });
         if call.attempt > 0 {
-            accounted(self.retry_budgets.as_mut(), rules, Entry::Withdrawal);
+            accounted(self.saved.as_mut(), rules, Entry::Withdrawal);
         }
         let (number, mark) = (self.admitted, self.mark);
         self.admitted = number.wrapping_add(1);
@@ -786,19 +787,22 @@ where
     }
 }
 
-/// A new retry budget, if the policy has one.
-fn opened<const LIMITS: usize, C: Costs<LIMITS>>(rules: &Rules) -> C::RetryBudgets {
-    let mut retry_budgets = C::NO_BUDGET;
-    accounted(retry_budgets.as_mut(), rules, Entry::Open);
-    retry_budgets
+/// What a new retry budget saved, if the policy has one.
+fn opened<const LIMITS: usize, C: Costs<LIMITS>>(rules: &Rules) -> C::Saved {
+    debug_assert!(
+        C::ARE_STATED || rules.retry_budget.is_none(),
+        "a retry budget needs calls with costs: `[u32; 1]` instead of `()`"
+    );
+    let mut saved = C::NOTHING;
+    accounted(saved.as_mut(), rules, Entry::Open);
+    saved
 }
 
 /// Makes an entry in the retry budget, if the policy has one. Returns whether it allows a retry.
 #[inline(always)]
-fn accounted(retry_budgets: &mut [RetryBudget], rules: &Rules, entry: Entry) -> bool {
-    let ([retry_budget], Some(Linked { setting, follow })) = (retry_budgets, &rules.retry_budget)
-    else {
+fn accounted(saved: &mut [u64], rules: &Rules, entry: Entry) -> bool {
+    let ([saved], Some(Linked { setting, follow })) = (saved, &rules.retry_budget) else {
         return true;
     };
-    follow(retry_budget, setting, entry)
+    follow(saved, setting, entry)
 }

@@ -2,8 +2,6 @@
 
 use core::fmt::Debug;
 
-use crate::gate::RetryBudget;
-
 /// The costs of a call: an array with a number for each limit, or `()` where each call costs one of the only limit.
 ///
 /// A controller of calls without costs links no code for them: see [`Single`](crate::Single).
@@ -16,11 +14,11 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
     const ONES: Self;
     #[doc(hidden)]
     const ARE_STATED: bool;
-    /// One retry budget, or none.
+    /// What a retry budget saved, or nothing.
     #[doc(hidden)]
-    type RetryBudgets: Clone + Debug + Eq + sealed::Sealed + AsMut<[RetryBudget]>;
+    type Saved: Clone + Debug + Eq + sealed::Sealed + AsMut<[u64]>;
     #[doc(hidden)]
-    const NO_BUDGET: Self::RetryBudgets;
+    const NOTHING: Self::Saved;
 
     #[doc(hidden)]
     fn of(&self, limit: usize) -> u32;
@@ -32,8 +30,8 @@ pub trait Costs<const LIMITS: usize>: Copy + Debug + Eq + sealed::Sealed {
 impl Costs<1> for () {
     const ONES: Self = ();
     const ARE_STATED: bool = false;
-    type RetryBudgets = [RetryBudget; 0];
-    const NO_BUDGET: [RetryBudget; 0] = [];
+    type Saved = [u64; 0];
+    const NOTHING: [u64; 0] = [];
 
     #[inline(always)]
     fn of(&self, _: usize) -> u32 {
@@ -46,8 +44,8 @@ impl Costs<1> for () {
 impl<const LIMITS: usize> Costs<LIMITS> for [u32; LIMITS] {
     const ONES: Self = [1; LIMITS];
     const ARE_STATED: bool = true;
-    type RetryBudgets = [RetryBudget; 1];
-    const NO_BUDGET: [RetryBudget; 1] = [RetryBudget::NONE];
+    type Saved = [u64; 1];
+    const NOTHING: [u64; 1] = [0];
 
     #[inline(always)]
     fn of(&self, limit: usize) -> u32 {
@@ -69,5 +67,5 @@ mod sealed {
     pub trait Sealed: defmt::Format {}
     impl Sealed for () {}
     impl<const LIMITS: usize> Sealed for [u32; LIMITS] {}
-    impl<const COUNT: usize> Sealed for [super::RetryBudget; COUNT] {}
+    impl<const COUNT: usize> Sealed for [u64; COUNT] {}
 }

@@ -179,7 +179,7 @@ where
     ) {
         let Policy { laws, rules } = self.policy.borrow();
         if reply.outcome == Outcome::Ok {
-            accounted(self.retry_budgets.as_mut(), rules, Entry::Deposit);
+            accounted(self.saved.as_mut(), rules, Entry::Deposit);
         }
         // If the server names the limits that rejected the call, the others learn nothing.
         let blame = LIMITS > 1 && permit.is_blamed_by(reply);

@@ -4,7 +4,7 @@ use core::borrow::Borrow;
 
 use super::Controller;
 use crate::costs::Costs;
-use crate::gate::{Cooldown, Pacing, RetryBudget};
+use crate::gate::{Cooldown, Pacing};
 use crate::law::Record;
 use crate::mean_cost::MeanCost;
 use crate::policy::Policy;
@@ -24,7 +24,7 @@ where
             .saturating_add(Self::LIMIT_BYTES.saturating_mul(LIMITS))
             .saturating_add(<MeanCost as Field>::BYTES.saturating_mul(LIMITS.saturating_sub(1))),
     );
-    const GATES_BYTES: usize = <Cooldown as Field>::BYTES + <Option<RetryBudget> as Field>::BYTES;
+    const GATES_BYTES: usize = <Cooldown as Field>::BYTES + <Option<u64> as Field>::BYTES;
     const LIMIT_BYTES: usize =
         (<Pacing as Field>::BYTES + <bool as Field>::BYTES).saturating_add(L::BYTES);
 
@@ -39,8 +39,8 @@ where
         let record = record.get_mut(..Self::SNAPSHOT_BYTES).ok_or(SnapshotError::Length)?;
         snapshot::seal(record, now, LIMITS, |out| {
             self.cooldown.write(out);
-            let retry_budget = self.retry_budgets.clone().as_mut().first().cloned();
-            self.rules().retry_budget.and(retry_budget).write(out);
+            let saved = self.saved.clone().as_mut().first().copied();
+            self.rules().retry_budget.and(saved).write(out);
             for (limit, law) in self.limits.iter().zip(self.laws()) {
                 limit.pacing.write(out);
                 limit.rate_limited.write(out);
@@ -98,12 +98,11 @@ where
 
     fn read(&mut self, input: &mut Reader<'_>) -> Option<()> {
         self.cooldown = Cooldown::read(input);
-        let saved = Option::<RetryBudget>::read(input);
+        let read = Option::<u64>::read(input);
         let Policy { laws, rules } = self.policy.borrow();
-        if let (Some(saved), Some(policy), [retry_budget]) =
-            (saved, rules.retry_budget, self.retry_budgets.as_mut())
+        if let (Some(read), Some(policy), [saved]) = (read, rules.retry_budget, self.saved.as_mut())
         {
-            *retry_budget = saved.within(policy.setting);
+            *saved = read.min(policy.setting.brim());
         }
         for (limit, law) in self.limits.iter_mut().zip(laws) {
             limit.pacing = Pacing::read(input);

@@ -48,7 +48,8 @@ impl RetryBudgetPolicy {
         self.per_success.denominator() as u64
     }
 
-    const fn brim(self) -> u64 {
+    /// The most that it saves.
+    pub(crate) const fn brim(self) -> u64 {
         self.retry_cost().saturating_mul(self.reserve as u64)
     }
 }
@@ -64,14 +65,6 @@ impl RetryBudget {
     /// A retry budget with its whole reserve.
     pub(crate) const fn new(policy: RetryBudgetPolicy) -> Self {
         Self { saved: policy.brim() }
-    }
-
-    /// One without a policy.
-    pub(crate) const NONE: Self = Self { saved: 0 };
-
-    /// The level, limited to what a policy saves.
-    pub(crate) fn within(self, policy: RetryBudgetPolicy) -> Self {
-        Self { saved: self.saved.min(policy.brim()) }
     }
 
     /// Whether a retry may be sent: `Admit` or [`Reason::RetryBudget`].
@@ -100,15 +93,16 @@ impl RetryBudget {
     }
 
     /// Makes an entry. Returns whether it allows a retry.
-    pub(crate) fn account(&mut self, policy: &RetryBudgetPolicy, entry: Entry) -> bool {
-        let policy = *policy;
+    pub(crate) fn account(saved: &mut u64, policy: &RetryBudgetPolicy, entry: Entry) -> bool {
+        let (policy, mut budget) = (*policy, Self { saved: *saved });
         match entry {
-            Entry::Open => *self = Self::new(policy),
-            Entry::Check => return self.check(policy) == Verdict::Admit,
-            Entry::Deposit => self.deposit(policy),
-            Entry::Withdrawal => self.withdraw(policy),
-            Entry::Refund => self.refund(policy),
+            Entry::Open => budget = Self::new(policy),
+            Entry::Check => return budget.check(policy) == Verdict::Admit,
+            Entry::Deposit => budget.deposit(policy),
+            Entry::Withdrawal => budget.withdraw(policy),
+            Entry::Refund => budget.refund(policy),
         }
+        *saved = budget.saved;
         true
     }
 
@@ -134,6 +128,6 @@ pub(crate) enum Entry {
 }
 
 /// [`RetryBudget::account`], which only policies with a retry budget link.
-pub(crate) type Account = fn(&mut RetryBudget, &RetryBudgetPolicy, Entry) -> bool;
+pub(crate) type Account = fn(&mut u64, &RetryBudgetPolicy, Entry) -> bool;
 
 fields!(RetryBudget { saved: u64 });
