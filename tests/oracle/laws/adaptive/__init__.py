@@ -186,8 +186,6 @@ class Adaptive(Law):
             if not self.phase.probing:
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
-                if self.phase.sends == 0 and not slow:
-                    self.see_rise(now)
             self.fresh_at = now
             self.release = max(self.release, self.fresh_at)
             if attempt > 0 and self.suspects > 0 and not self.phase.busy:
@@ -207,12 +205,6 @@ class Adaptive(Law):
             return 0
         unit = log(self.configured.interval)
         return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
-
-    def see_rise(self, now):
-        """After slow start, a block four times as fast as what was served restarts the measurement."""
-        mean = self.meter.mean(now, self.usual)
-        if mean > logs.octaves(logs.fine(self.phase.measured), 2):
-            self.meter = Meter(now)
 
     def see_cost(self, cost):
         octaves = self.usual.see(cost)
@@ -529,7 +521,7 @@ class Adaptive(Law):
         paced = self.phase
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
-        successes, ripe = paced.successes, paced.is_ripe()
+        ripe = paced.is_ripe()
         gained = logs.OCTAVE // 2
         if cooldown > SECOND:
             gained = 0 if self.quota_interval() > 0 else logs.OCTAVE * 2
@@ -553,9 +545,8 @@ class Adaptive(Law):
             if cooldown > 0:
                 paced.fall(fall >> 1)
         if cooldown > 0:
-            paced.noise = Noise()
             lost = fit(log(min(cooldown, SECOND)) - self.apart)
-            paced.cover_cooldowns(logs.coarse(lost), successes, ripe)
+            paced.cover_cooldowns(logs.coarse(lost), ripe)
         self.apart = min(self.apart, SLOWEST)
         self.phase.target = self.apart
         self.event_at = now
