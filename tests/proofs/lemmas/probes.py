@@ -27,7 +27,7 @@ def depth_of(length):
 
 def next_length(length, ripe):
     """`Probe::cut`: the learned length of the next epoch."""
-    return ite(ripe, most(length, least(length + 1, MOST)), least(length, MOST))
+    return ite(ripe, most(length, least(length + 1, MOST)), length)
 
 
 def taught(length, flight):
@@ -103,18 +103,6 @@ def probe_cut(
     return grown, length, window, shortest, flight, 0, 0, 0, cooldowns, base
 
 
-def deepened(part, taken):
-    """`Probe::deepen`: half of the way from what the cut took to the part that was rejected."""
-    return div(most(part - taken, 0), 2)
-
-
-@step("probe_deepen", lambda dice: [*a_probe(dice), dice.number(0, U8)])
-def probe_deepen(length, window, _shortest, flight, _progress, successes, _gap, _cooldowns, base, rejected):
-    part = (rejected << 16) // (rejected + successes + 1)
-    taken = power(depth(length, window, flight, signed(base)) + 2048)
-    return deepened(of_cut(part), of_cut(taken))
-
-
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
@@ -165,20 +153,12 @@ def a_hit_never_makes_a_rate_faster(given, back=taken_back):
     return all_of(grown >= cut, 2 * grown <= 5 * OCTAVE, sum32(interval, grown) >= interval)
 
 
-@lemma("law/adaptive/probe.rs Probe::deepen", deeper=lambda part, taken: part)
-def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
-    """And with what it took, no deeper than the part that was rejected."""
-    part, taken = given.number("part", 0, OCTAVE), given.number("taken", 0, OCTAVE)
-    more = deeper(part, taken)
-    return all_of(more >= 0, 2 * more <= OCTAVE, taken + more <= most(part, taken))
-
-
 @lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, ripe: length + 1)
 def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
     """From 2^4 to 2^16 calls."""
     length, ripe = given.number("length", 4, 16), given.flag("ripe")
     made = turned(length, ripe)
-    return all_of(made >= ite(ripe, length, 4), made <= 16, made <= length + 1)
+    return all_of(made >= length, made <= 16, made <= length + 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)

@@ -4,7 +4,7 @@ use super::cooldown::DARK;
 use super::hinted::BELOW;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
-use super::noise::{Cause, Noise};
+use super::noise::Cause;
 use super::open::Open;
 use super::paced::MOST_DOUBLINGS;
 use super::{AdaptiveState, Phase, SLOWEST};
@@ -77,11 +77,7 @@ impl AdaptiveState {
             }
         }
         if !sample.fresh {
-            // It belongs to the congestion for which the law has already cut, and shows how deep that
-            // cut has to be.
-            if let Phase::Paced(paced) = &mut self.phase {
-                paced.reject_late();
-            }
+            // It belongs to the congestion for which the law has already cut.
             return Move::Kept;
         }
         if cuts {
@@ -229,7 +225,7 @@ impl AdaptiveState {
         // A second hit shortly after the first, or after an epoch that was mostly a cooldown.
         let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
         let soon = self.meter.set && few;
-        let before = paced.probe;
+        let ripe = paced.probe.is_ripe();
         // After a long climb, the limit is where the hit came. If each hit costs a long cooldown, hits must be rare,
         // unless the server tells its quota.
         let gained = match (cooldown > SHORTEST, quota > Log::ZERO) {
@@ -268,9 +264,8 @@ impl AdaptiveState {
         }
         // If each rejection costs a cooldown, an epoch lasts several cooldowns.
         if cooldown > Span::ZERO {
-            paced.noise = Noise::new();
             let lost = Log::of_span(cooldown.min(Span::from_secs(1))) - self.interval;
-            paced.probe.cover_cooldowns(lost.coarse(), &before);
+            paced.probe.cover_cooldowns(lost.coarse(), ripe);
         }
         self.interval = self.interval.min(SLOWEST);
         paced.target = self.interval;
@@ -393,14 +388,6 @@ impl AdaptiveState {
             open.restart();
             self.event_at = now;
             self.begin_at(now);
-        }
-        if misses < DARK
-            && !self.down
-            && let Phase::Paced(paced) = &mut self.phase
-            && let Some(more) = paced.deepen_cut()
-        {
-            self.interval = (self.interval + more).min(SLOWEST);
-            paced.target = self.interval;
         }
         if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
             let down = self.down;

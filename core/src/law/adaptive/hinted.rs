@@ -155,11 +155,10 @@ impl AdaptiveState {
     }
 
     /// Whether what remains covers the calls in flight, one more call, and a reserve for other
-    /// clients: an eighth of the pool, and eight calls or a quarter of the pool.
+    /// clients: an eighth of the pool.
     pub(super) fn has_room(&self, in_flight: u16) -> bool {
         let Hinted { left, most, busy, .. } = self.hinted;
-        let reserve = (most / 8).max((most / 4).min(8));
-        let needed = reserve.saturating_add(in_flight.into());
+        let needed = (most / 8).saturating_add(in_flight.into());
         busy == 0 && !self.is_open() && left != UNKNOWN && left > needed
     }
 

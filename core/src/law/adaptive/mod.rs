@@ -348,18 +348,13 @@ impl Law for Adaptive {
                 let since = now - state.event_at;
                 // The program may call far more often than before. What was served during its light use says
                 // nothing about the limit.
-                let started = open.limit(since).is_none();
                 let rises = open.rises(now - state.fresh_at, round_trip);
-                if rises && started && !open.together {
+                if rises && open.limit(since).is_none() && !open.together {
                     state.meter = Meter::new(now);
                     open.measure_again();
                 }
-                if !open.probing
-                    && let Some(sent) = open.send(&mut state.interval_end, now, round_trip)
-                    && started
-                    && state.meter.mean(now, state.usual) > sent.octaves(2)
-                {
-                    state.meter = Meter::new(now);
+                if !open.probing {
+                    open.send(&mut state.interval_end, now, round_trip);
                 }
                 state.fresh_at = now;
                 state.release = state.release.max(state.fresh_at);

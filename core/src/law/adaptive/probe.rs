@@ -169,9 +169,6 @@ impl Probe {
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         if self.is_ripe() {
             self.length = self.length.max(self.length.saturating_add(1).min(MOST));
-        } else {
-            // The window that set a longer one did not cause this hit.
-            self.length = self.length.min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));
@@ -186,21 +183,6 @@ impl Probe {
     /// Whether each rejection costs a cooldown of so many calls that epochs are longer.
     pub(super) const fn spans_cooldowns(&self) -> bool {
         self.least > FIRST << 4
-    }
-
-    /// Whether the epoch is longer because of the calls in flight.
-    pub(super) const fn spans_flight(&self) -> bool {
-        self.flight > 0
-    }
-
-    /// What the interval grows by after `rejected` rejections since the cut. If their share is larger than the cut:
-    /// halfway between the two, on a logarithmic scale. Otherwise zero.
-    pub(super) fn deepen(&self, rejected: u8) -> Log {
-        let rejected = u32::from(rejected);
-        let all = rejected.saturating_add(self.successes.into()).saturating_add(1);
-        let part = Log::of_cut(crate::fixed::div(rejected << 16, all));
-        let taken = Log::of_cut(power(self.depth().saturating_add(8 << 8)));
-        (part - taken).max(Log::ZERO).halved()
     }
 
     /// Begins an epoch at its plateau.
@@ -244,17 +226,14 @@ impl Probe {
     }
 
     /// Whether an eighth of K or more was served.
-    fn is_ripe(&self) -> bool {
+    pub(super) fn is_ripe(&self) -> bool {
         self.progress >= power(self.length().saturating_sub(3 << 8).into())
     }
 
     /// If each rejection costs a cooldown of 2^`lost` calls, an epoch lasts at least two
     /// cooldowns, and up to 64 as hits repeat.
-    pub(super) fn cover_cooldowns(&mut self, lost: Coarse, before: &Self) {
-        let most = lost.saturating_add(Coarse::from(MOST_COOLDOWNS) << 8);
-        if coarse(before.successes.into()) >= most {
-            self.cooldowns = self.cooldowns.saturating_sub(1).max(FEWEST_COOLDOWNS);
-        } else if before.is_ripe() {
+    pub(super) fn cover_cooldowns(&mut self, lost: Coarse, ripe: bool) {
+        if ripe {
             self.cooldowns = self.cooldowns.saturating_add(3).min(MOST_COOLDOWNS);
         }
         let least = lost.saturating_add(Coarse::from(self.cooldowns) << 8).max(0);

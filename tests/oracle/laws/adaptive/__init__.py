@@ -186,8 +186,6 @@ class Adaptive(Law):
             if not self.phase.probing:
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
-                if self.phase.sends == 0 and not slow:
-                    self.see_rise(now)
             self.fresh_at = now
             self.release = max(self.release, self.fresh_at)
             if attempt > 0 and self.suspects > 0 and not self.phase.busy:
@@ -207,12 +205,6 @@ class Adaptive(Law):
             return 0
         unit = log(self.configured.interval)
         return max(0, min(logs.octaves(unit, self.usual.octave), SLOWEST))
-
-    def see_rise(self, now):
-        """After slow start, a block four times as fast as what was served restarts the measurement."""
-        mean = self.meter.mean(now, self.usual)
-        if mean > logs.octaves(logs.fine(self.phase.measured), 2):
-            self.meter = Meter(now)
 
     def see_cost(self, cost):
         octaves = self.usual.see(cost)
@@ -397,8 +389,6 @@ class Adaptive(Law):
             if busy and asked is None and self.phase.too_busy(sample.in_flight, sample.fresh):
                 return "slower" if sample.fresh else None
         if not sample.fresh:
-            if not self.is_open() and self.phase.flight > 0:
-                self.phase.rejected = min(self.phase.rejected + 1, 255)
             return None
         if cuts:
             self.misses, self.calls, self.down = 0, 0, False
@@ -531,7 +521,7 @@ class Adaptive(Law):
         paced = self.phase
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
         soon = self.meter.set and few
-        successes, ripe = paced.successes, paced.is_ripe()
+        ripe = paced.is_ripe()
         gained = logs.OCTAVE // 2
         if cooldown > SECOND:
             gained = 0 if self.quota_interval() > 0 else logs.OCTAVE * 2
@@ -555,9 +545,8 @@ class Adaptive(Law):
             if cooldown > 0:
                 paced.fall(fall >> 1)
         if cooldown > 0:
-            paced.noise = Noise()
             lost = fit(log(min(cooldown, SECOND)) - self.apart)
-            paced.cover_cooldowns(logs.coarse(lost), successes, ripe)
+            paced.cover_cooldowns(logs.coarse(lost), ripe)
         self.apart = min(self.apart, SLOWEST)
         self.phase.target = self.apart
         self.event_at = now
@@ -691,12 +680,6 @@ class Adaptive(Law):
                 self.event_at = now
                 self.begin_at(now)
         else:
-            if misses < DARK and not self.down and paced.rejected >= 16:
-                more = paced.deepen(paced.rejected)
-                paced.rejected = 0
-                if more > 0:
-                    self.apart = min(add(self.apart, more), SLOWEST)
-                    paced.target = self.apart
             if misses >= (DARK if self.down else 2):
                 self.return_to_rate(now, misses, chance)
             paced.succeed()

@@ -345,11 +345,6 @@ class Paced:
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
 
-    def deepen(self, rejected):
-        """By how much the interval grows if so many were rejected since the cut, beside those that were served."""
-        part = logs.cut((rejected << 16) // (rejected + self.successes + 1))
-        return max(part - logs.cut(logs.power(self.depth() + (8 << 8))), 0) >> 1
-
     def is_ripe(self):
         return self.progress >= logs.power(fit(self.aim() - (3 << 8), 16))
 
@@ -378,8 +373,6 @@ class Paced:
         what the rate has gained since the previous hit counts."""
         if self.is_ripe():
             self.length = max(self.length, min(self.length + 1, 8))
-        else:
-            self.length = min(self.length, 8)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = logs.power(self.depth() + (8 << 8))
         self.progress = self.successes = self.rejected = self.gap = 0
@@ -401,11 +394,9 @@ class Paced:
         self.window = min(logs.coarse(logs.octaves(window, 2)) >> 6, 255)
         self.base = interval
 
-    def cover_cooldowns(self, lost, successes, ripe):
+    def cover_cooldowns(self, lost, ripe):
         """An epoch lasts at least several cooldowns, of 2^lost calls each."""
-        if logs.rough(successes) >= lost + (6 << 8):
-            self.cooldowns = max(self.cooldowns - 1, 1)
-        elif ripe:
+        if ripe:
             self.cooldowns = min(self.cooldowns + 3, 6)
         self.least = min(max(lost + (self.cooldowns << 8), 0) >> 4, 255)
 
@@ -446,8 +437,7 @@ class Hinted:
         return min(max(1, self.left // (8 if starts and self.most > 32 else 1) + refilled), U16) if binds and self.left <= U16 else None
 
     def has_room(self, in_flight):
-        reserve = max(self.most // 8, min(self.most // 4, 8))
         known = self.busy == 0 and self.left != UNKNOWN
-        return known and self.left > within(reserve + in_flight, U32)
+        return known and self.left > within(self.most // 8 + in_flight, U32)
 
 
