@@ -27,7 +27,7 @@ def depth_of(length):
 
 def next_length(length, ripe):
     """`Probe::cut`: the learned length of the next epoch."""
-    return ite(ripe, most(length, least(length + 1, MOST)), length)
+    return ite(ripe, most(length, least(length + 1, MOST)), least(length, MOST))
 
 
 def taught(length, flight):
@@ -158,7 +158,7 @@ def a_hit_at_most_doubles_the_length_of_an_epoch(given, turned=next_length):
     """From 2^4 to 2^16 calls."""
     length, ripe = given.number("length", 4, 16), given.flag("ripe")
     made = turned(length, ripe)
-    return all_of(made >= length, made <= 16, made <= length + 1)
+    return all_of(made >= ite(ripe, length, 4), made <= 16, made <= length + 1)
 
 
 @lemma("law/adaptive/cost.rs Usual::see", mean_of=lambda mean, latest: mean + latest)

@@ -459,7 +459,7 @@ impl AdaptiveState {
             if trusted && window || knows {
                 paced.probe.cover(calls);
             }
-        } else if trusted && (window || dark > cycle.halved(1)) || knows {
+        } else if trusted && (window || dark > cycle.halved(1)) || knows && dark > cycle.halved(6) {
             paced.probe.cover_windows(Log::of_span(cycle), paced.target);
         }
     }

@@ -169,6 +169,9 @@ impl Probe {
     pub(super) fn cut(&mut self, interval: Log, flight: Coarse, gained: Log) -> Log {
         if self.is_ripe() {
             self.length = self.length.max(self.length.saturating_add(1).min(MOST));
+        } else {
+            // The window that set a longer one did not cause this hit.
+            self.length = self.length.min(MOST);
         }
         self.flight = u8::try_from(flight.saturating_sub(4 << 8).max(0) >> 4).unwrap_or(u8::MAX);
         let depth = power(self.depth().saturating_add(8 << 8));

@@ -727,7 +727,7 @@ class Adaptive(Law):
         if self.quota_interval() > 0 or self.phase.least > 0:
             if trusted and window or knows:
                 self.phase.cover(calls)
-        elif trusted and (window or dark > cycle // 2) or knows:
+        elif trusted and (window or dark > cycle // 2) or knows and dark > cycle // 64:
             self.phase.cover_windows(log(cycle), self.phase.target)
 
     # Snapshots.

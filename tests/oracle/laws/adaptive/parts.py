@@ -373,6 +373,8 @@ class Paced:
         what the rate has gained since the previous hit counts."""
         if self.is_ripe():
             self.length = max(self.length, min(self.length + 1, 8))
+        else:
+            self.length = min(self.length, 8)
         self.flight = min(max(flight - (4 << 8), 0) >> 4, 255)
         deep = logs.power(self.depth() + (8 << 8))
         self.progress = self.successes = self.rejected = self.gap = 0
