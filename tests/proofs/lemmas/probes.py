@@ -103,6 +103,18 @@ def probe_cut(
     return grown, length, window, shortest, flight, 0, 0, 0, cooldowns, base
 
 
+def deepened(part, taken):
+    """`Probe::deepen`: half of the way from what the cut took to the part that was rejected."""
+    return div(most(part - taken, 0), 2)
+
+
+@step("probe_deepen", lambda dice: [*a_probe(dice), dice.number(0, U8)])
+def probe_deepen(length, window, _shortest, flight, _progress, successes, _gap, _cooldowns, base, rejected):
+    part = (rejected << 16) // (rejected + successes + 1)
+    taken = power(depth(length, window, flight, signed(base)) + 2048)
+    return deepened(of_cut(part), of_cut(taken))
+
+
 @step(
     "probe_grow",
     lambda dice: [*a_probe(dice), dice.randint(-512, 512) & U32, dice.randint(-8192, 0) & U32],
@@ -151,6 +163,14 @@ def a_hit_never_makes_a_rate_faster(given, back=taken_back):
     cut, gained = given.number("cut", 0, OCTAVE), given.number("gained", 0, 2 * OCTAVE)
     grown = sum32(back(base, interval, gained), cut)
     return all_of(grown >= cut, 2 * grown <= 5 * OCTAVE, sum32(interval, grown) >= interval)
+
+
+@lemma("law/adaptive/probe.rs Probe::deepen", deeper=lambda part, taken: part)
+def a_cut_becomes_at_most_half_of_an_octave_deeper(given, deeper=deepened):
+    """And with what it took, no deeper than the part that was rejected."""
+    part, taken = given.number("part", 0, OCTAVE), given.number("taken", 0, OCTAVE)
+    more = deeper(part, taken)
+    return all_of(more >= 0, 2 * more <= OCTAVE, taken + more <= most(part, taken))
 
 
 @lemma("law/adaptive/probe.rs Probe::cut", turned=lambda length, ripe: length + 1)

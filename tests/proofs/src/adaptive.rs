@@ -70,6 +70,10 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             answer = hinted_field(&moved, LOG);
             answer.extend(hinted_field(&probe, PROBE));
         }
+        "probe_deepen" => {
+            let probe: Probe = of.field(PROBE)?;
+            answer = hinted_field(&probe.deepen(of.u8()), LOG);
+        }
         "usual" => {
             let mut usual: Usual = of.field(USUAL)?;
             answer = vec![(usual.see(of.u32()) as u32).into()];

@@ -77,7 +77,11 @@ impl AdaptiveState {
             }
         }
         if !sample.fresh {
-            // It belongs to the congestion for which the law has already cut.
+            // It belongs to the congestion for which the law has already cut, and shows how deep that
+            // cut has to be.
+            if let Phase::Paced(paced) = &mut self.phase {
+                paced.reject_late();
+            }
             return Move::Kept;
         }
         if cuts {
@@ -388,6 +392,14 @@ impl AdaptiveState {
             open.restart();
             self.event_at = now;
             self.begin_at(now);
+        }
+        if misses < DARK
+            && !self.down
+            && let Phase::Paced(paced) = &mut self.phase
+            && let Some(more) = paced.deepen_cut()
+        {
+            self.interval = (self.interval + more).min(SLOWEST);
+            paced.target = self.interval;
         }
         if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
             let down = self.down;

@@ -23,7 +23,8 @@ pub(super) struct Paced {
     pub(super) target: Log,
     pub(super) probe: Probe,
     pub(super) noise: Noise,
-    /// Rejections since the cut that were regarded as chance.
+    /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
+    /// epoch is longer because of the calls in flight, those of calls from before the cut.
     pub(super) rejected: u8,
     /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
     pub(super) searching: bool,
@@ -53,6 +54,25 @@ impl Paced {
     /// would be rejected together, because the search starts above the limit.
     pub(super) fn wide(&self) -> Option<u16> {
         self.searching.then_some(self.probe.successes.saturating_add(1))
+    }
+
+    /// Counts the rejection of a call from before the cut.
+    pub(super) fn reject_late(&mut self) {
+        if self.probe.spans_flight() {
+            self.rejected = self.rejected.saturating_add(1);
+        }
+    }
+
+    /// All calls from before the cut were answered. Returns what the interval grows by, if so many
+    /// were rejected that the cut was too shallow.
+    pub(super) fn deepen_cut(&mut self) -> Option<Log> {
+        /// Fewer rejections may be chance.
+        const ENOUGH: u8 = 16;
+        if self.rejected < ENOUGH {
+            return None;
+        }
+        Some(self.probe.deepen(core::mem::take(&mut self.rejected)))
+            .filter(|more| *more > Log::ZERO)
     }
 }
 

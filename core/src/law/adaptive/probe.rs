@@ -188,6 +188,21 @@ impl Probe {
         self.least > FIRST << 4
     }
 
+    /// Whether the epoch is longer because of the calls in flight.
+    pub(super) const fn spans_flight(&self) -> bool {
+        self.flight > 0
+    }
+
+    /// What the interval grows by after `rejected` rejections since the cut. If their share is larger than the cut:
+    /// halfway between the two, on a logarithmic scale. Otherwise zero.
+    pub(super) fn deepen(&self, rejected: u8) -> Log {
+        let rejected = u32::from(rejected);
+        let all = rejected.saturating_add(self.successes.into()).saturating_add(1);
+        let part = Log::of_cut(crate::fixed::div(rejected << 16, all));
+        let taken = Log::of_cut(power(self.depth().saturating_add(8 << 8)));
+        (part - taken).max(Log::ZERO).halved()
+    }
+
     /// Begins an epoch at its plateau.
     pub(super) fn begin_at(&mut self, interval: Log) {
         self.begin();

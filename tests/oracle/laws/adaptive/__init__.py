@@ -389,6 +389,8 @@ class Adaptive(Law):
             if busy and asked is None and self.phase.too_busy(sample.in_flight, sample.fresh):
                 return "slower" if sample.fresh else None
         if not sample.fresh:
+            if not self.is_open() and self.phase.flight > 0:
+                self.phase.rejected = min(self.phase.rejected + 1, 255)
             return None
         if cuts:
             self.misses, self.calls, self.down = 0, 0, False
@@ -680,6 +682,12 @@ class Adaptive(Law):
                 self.event_at = now
                 self.begin_at(now)
         else:
+            if misses < DARK and not self.down and paced.rejected >= 16:
+                more = paced.deepen(paced.rejected)
+                paced.rejected = 0
+                if more > 0:
+                    self.apart = min(add(self.apart, more), SLOWEST)
+                    paced.target = self.apart
             if misses >= (DARK if self.down else 2):
                 self.return_to_rate(now, misses, chance)
             paced.succeed()

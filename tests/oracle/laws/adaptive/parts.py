@@ -345,6 +345,11 @@ class Paced:
     def is_past_plateau(self):
         return self.progress >= logs.power(self.aim())
 
+    def deepen(self, rejected):
+        """By how much the interval grows if so many were rejected since the cut, beside those that were served."""
+        part = logs.cut((rejected << 16) // (rejected + self.successes + 1))
+        return max(part - logs.cut(logs.power(self.depth() + (8 << 8))), 0) >> 1
+
     def is_ripe(self):
         return self.progress >= logs.power(fit(self.aim() - (3 << 8), 16))
 
