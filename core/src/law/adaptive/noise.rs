@@ -67,6 +67,7 @@ impl Noise {
     }
 
     /// Judges the first rejection of a run, at this interval, if at most this share is noise.
+    #[inline(never)] // smaller where registers are few
     pub(super) fn judge(&mut self, interval: Log, probe: &Probe, tolerance: u16) -> Cause {
         /// Before this many successes, an empty bucket rejects several calls.
         const FEW: u16 = 4;
