@@ -438,7 +438,8 @@ impl AdaptiveState {
     /// rate is what was served in a whole cycle of bright and dark time. With enough calls, and dark for a
     /// quarter of the cycle, that reading can be trusted. The target becomes a faster reading that can be
     /// trusted, and falls halfway to a slower one. If the reading can be trusted and was no outage, the cycle is a window,
-    /// and epochs last for four of them. If the server has told something, the epoch has at least as many calls.
+    /// and epochs last for four of them. So it is if the server describes its limit and a 64th of the cycle was dark. If its
+    /// quota is known or it asked for a cooldown, the epoch has at least as many calls instead.
     fn read_meter(&mut self, now: Instant) {
         let dark = now - self.missed_at;
         let read = self.meter.end_dark(now, dark, self.usual);
