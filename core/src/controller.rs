@@ -307,7 +307,8 @@ where
 
     /// [`poll`](Self::poll) for a call in a queue, which writes the permit in place. A call that is not the first waits,
     /// unless it would miss its deadline even as the first. It never returns `Full`, but `Wait` until
-    /// [`ready_at`](Self::ready_at), which is [`Instant::MAX`] if time alone does not help.
+    /// [`ready_at`](Self::ready_at), or [`Instant::MAX`] if time alone does not help. The `Wait` of a call that is not
+    /// the first may be at `now`.
     pub fn poll_queued(
         &mut self,
         now: Instant,

@@ -42,7 +42,7 @@ pub struct Hint {
     /// The server asks not to retry this call (a negative gRPC pushback, gRFC A6; `x-should-retry: false`,
     /// `Stripe-Should-Retry: false`). Does not affect other calls.
     pub no_retry: bool,
-    /// The server invites to repeat this call, even if its method is not idempotent (`x-should-retry: true`).
+    /// The server invites the client to repeat this call, even if its method is not idempotent (`x-should-retry: true`).
     pub may_repeat: bool,
     /// The limit counts calls in flight, not calls per time. A throttled call with this hint does
     /// not affect the rate. A law that limits concurrency treats it as

@@ -84,7 +84,7 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Call<LIMITS, C> {
 
     /// After which outcomes it is tried again.
     #[must_use]
-    pub const fn retries(&self) -> Retry {
+    pub const fn retried_after(&self) -> Retry {
         self.retry
     }
 
@@ -185,8 +185,8 @@ impl<const LIMITS: usize, C: Costs<LIMITS>> Default for Call<LIMITS, C> {
     }
 }
 
-/// After which outcomes a call is tried again, from the most to the least. The server may have executed a call that
-/// failed, so a call whose repetition does harm, such as a payment, is not tried again after that.
+/// After which outcomes a call is tried again, from the most to the least permissive. The server may have executed a
+/// call that failed, so a call whose repetition does harm, such as a payment, is not tried again after that.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 #[repr(u8)]
@@ -194,11 +194,11 @@ pub enum Retry {
     /// After all that can be [retried](crate::Outcome::is_retryable). The default.
     Failed,
     /// After a rejection ([`Throttled`](crate::Outcome::Throttled), [`Busy`](crate::Outcome::Busy)), and what the
-    /// server [invites](crate::Hint::may_repeat) to repeat.
+    /// server [invites](crate::Hint::may_repeat) the client to repeat.
     Rejected,
-    /// After [`Throttled`](crate::Outcome::Throttled), and what the server invites to repeat.
+    /// After [`Throttled`](crate::Outcome::Throttled), and what the server invites the client to repeat.
     Invited,
-    /// After [`Throttled`](crate::Outcome::Throttled): the server did certainly not execute the call.
+    /// After [`Throttled`](crate::Outcome::Throttled): the server certainly did not execute the call.
     Throttled,
     /// After none.
     Never,

@@ -132,17 +132,17 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
 
     /// The server may execute the call twice. So it is also retried after a failure, such as a lost
     /// connection or a server error. By default, only rejected calls (429, 503) are retried, and what the server
-    /// [invites](tidegate::Hint::may_repeat) to repeat.
+    /// [invites](tidegate::Hint::may_repeat) the client to repeat.
     pub fn idempotent(self) -> Self {
-        self.retries(Retry::Failed)
+        self.with_retry(Retry::Failed)
     }
 
     /// Limits the call to one attempt.
     pub fn once(self) -> Self {
-        self.retries(Retry::Never)
+        self.with_retry(Retry::Never)
     }
 
-    fn retries(self, retry: Retry) -> Self {
+    fn with_retry(self, retry: Retry) -> Self {
         Self { call: self.call.retry(retry), ..self }
     }
 
@@ -246,12 +246,12 @@ impl<const LIMITS: usize, T: Timer> Call<LIMITS, T> {
     }
 
     /// Fills in what the request says about its call and the caller does not. A request that is not
-    /// idempotent is retried only if the server throttled it or invites to repeat it.
+    /// idempotent is retried only if the server throttled it or invites the client to repeat it.
     pub(crate) fn of_request(self, key: &str, is_idempotent: bool) -> Self {
         let call = self.or_key(key);
-        match call.call.retries() {
-            Retry::Rejected if is_idempotent => call.retries(Retry::Failed),
-            Retry::Rejected => call.retries(Retry::Invited),
+        match call.call.retried_after() {
+            Retry::Rejected if is_idempotent => call.with_retry(Retry::Failed),
+            Retry::Rejected => call.with_retry(Retry::Invited),
             _ => call,
         }
     }

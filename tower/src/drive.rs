@@ -88,7 +88,8 @@ pub(crate) fn drive<Req, Fut, R, const LIMITS: usize, T: Timer>(
 where
     Fut: Future,
 {
-    let (deadline, retry, mut begin) = (call.call.not_after(), call.call.retries(), Instant::ZERO);
+    let (retry, deadline) = (call.call.retried_after(), call.call.not_after());
+    let mut begin = Instant::ZERO;
     let mut unused = call.unused_permit();
     if deadline < Instant::MAX {
         begin = unused.last().settings.timer.now();
@@ -131,21 +132,24 @@ where
                 End::Ended
             } else {
                 let key = permit.layers[0].lane.key.clone();
-                if copy.is_none() {
+                let is_safe = reply.hints.iter().any(|hint| hint.may_repeat)
+                    || match reply.outcome {
+                        Outcome::Failed => retry == Retry::Failed,
+                        Outcome::Busy => retry <= Retry::Rejected,
+                        _ => true,
+                    };
+                let is_cut = copy.is_none() && is_safe && retry != Retry::Never;
+                if is_cut {
                     permit.call = permit.call.retry(Retry::Never);
                 }
+                let no_more = Error::rejected(key.clone(), Reason::Attempts, Instant::ZERO);
                 End::GaveUp(match (permit.retry(reply), copy) {
                     (Ok(again), Some(copy)) => {
                         (acquired, request, last) = (again, copy, Some(result));
                         continue;
                     }
-                    (Err(Error::Rejected { reason: Reason::Attempts, .. }), None)
-                        if retry != Retry::Never =>
-                    {
-                        Error::NotRepeatable { key }
-                    }
-                    (Err(error), _) => error,
-                    (Ok(_), None) => Error::NotRepeatable { key },
+                    (Err(error), _) if !is_cut || error != no_more => error,
+                    _ => Error::NotRepeatable { key },
                 })
             };
             if let End::GaveUp(error) = &end {

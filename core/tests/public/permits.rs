@@ -1,5 +1,6 @@
 //! The life of a permit: learning, corrections, retries, and refunds of calls that were not sent.
 
+use core::num::NonZeroU16;
 use std::collections::VecDeque;
 
 use tidegate::gate::RetryBudgetPolicy;
@@ -259,16 +260,39 @@ fn a_call_is_tried_again_only_after_the_outcomes_that_it_permits() {
     let mut invites = Hint::NONE;
     invites.may_repeat = true;
     let plain = [Outcome::Throttled, Outcome::Busy, Outcome::Failed].map(|it| it.with(Hint::NONE));
-    let replies = [plain[0], Outcome::Failed.with(invites), plain[1], plain[2]];
+    let [failed, busy] = [Outcome::Failed, Outcome::Busy].map(|it| (1, it.with(invites)));
+    let replies = [(0, plain[0]), failed, busy, (2, plain[1]), (3, plain[2])];
     let most = [Retry::Throttled, Retry::Invited, Retry::Rejected, Retry::Failed];
     for (count, retry) in most.into_iter().enumerate() {
-        for (at, reply) in replies.into_iter().enumerate() {
+        for (at, reply) in replies {
             let mut gate: Controller = Controller::new(Policy::named("none").unwrap(), 7, START);
             let next = gate.retry(START, &Call::new().retry(retry), reply);
-            assert_eq!(next.map(|next| next.retries()).ok(), (at <= count).then_some(retry));
+            assert_eq!(next.map(|next| next.retried_after()).ok(), (at <= count).then_some(retry));
             assert!(at <= count || next == Err(Reason::Unsafe));
             let once = gate.retry(START, &Call::new().retry(Retry::Never), reply);
             assert_eq!(once, Err(Reason::Attempts));
+        }
+    }
+}
+
+#[test]
+fn a_queued_call_is_polled_like_others_as_the_first_and_waits_behind_it() {
+    for name in Policy::NAMES {
+        let (mut gate, now) = used(name);
+        gate.set_policy(Policy::named(name).unwrap().concurrency(NonZeroU16::MIN), now);
+        for deadline in [Instant::MAX, now, START].repeat(3) {
+            let call = Call::new().deadline(deadline);
+            let (mut first, mut permit, due) = (gate.clone(), None, gate.due_first(now, &call));
+            let late = (due > deadline).then_some(Verdict::Reject(Reason::Late(due)));
+            let behind = gate.clone().poll_queued(now, &call, false, &mut permit);
+            assert_eq!((behind, &permit), (late.unwrap_or(Verdict::Wait(due)), &None), "{name}");
+            let expected = match gate.check(now, &call) {
+                Verdict::Full => Verdict::Wait(gate.ready_at(now, &call).unwrap_or(Instant::MAX)),
+                verdict => verdict,
+            };
+            assert_eq!(first.poll_queued(now, &call, true, &mut permit), expected, "{name}");
+            let polled = Some(gate.poll(now, &call)).filter(|it| matches!(it, Decision::Admit(_)));
+            assert_eq!((permit.map(Decision::Admit), first), (polled, gate.clone()), "{name}");
         }
     }
 }

@@ -46,6 +46,8 @@ macro_rules! verbs {
                 = Controller::why,
             poll: fn(&mut Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>)
                 -> Decision<Permit<$limits, $costs>> = Controller::poll,
+            poll_queued: fn(&mut Gate<$law, $limits, $costs>, Instant, &Call<$limits, $costs>, bool,
+                &mut Option<Permit<$limits, $costs>>) -> Verdict = Controller::poll_queued,
             settle: fn(&mut Gate<$law, $limits, $costs>, Instant, Permit<$limits, $costs>, Reply<$limits>)
                 = |gate, now, permit, reply| gate.settle(now, permit, reply),
             learn: fn(&mut Gate<$law, $limits, $costs>, Instant, &mut Permit<$limits, $costs>, Reply<$limits>)

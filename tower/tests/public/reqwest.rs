@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use crate::common::{Limit, Server, concurrently, nowhere, per_minute, unlimited};
-use futures_util::future::join_all;
+use futures_util::{TryStreamExt, future::join_all, stream};
 use reqwest_middleware::ClientBuilder;
 use tidegate_tower::tidegate::Reason;
 use tidegate_tower::{Error, Gate, SendError, SendThrough, ThrottleLayer};
@@ -76,15 +76,16 @@ async fn a_failed_post_is_sent_once_and_errors_say_what_happened() {
     assert!(matches!(why, Some(Error::Rejected { reason: Reason::Unsafe, .. })), "{why:?}");
     assert_eq!(server.seen(|seen| seen.methods.len()), 1);
 
-    // It was throttled, and may be repeated, but its body is a stream.
-    let stream =
-        reqwest::Body::wrap(http_body_util::StreamBody::new(futures_util::stream::empty::<
-            Result<http_body::Frame<bytes::Bytes>, std::io::Error>,
-        >()));
-    let once = Gate::new(unlimited());
-    let response =
-        client.post(server.url("/status/429")).body(stream).send_through(once).await.unwrap();
-    assert!(matches!(response.extensions().get(), Some(Error::NotRepeatable { .. })));
+    // Only a throttled one may be repeated, but its body is a stream.
+    for (status, told) in [(429, "copied"), (500, "not idempotent"), (503, "not idempotent")] {
+        let empty = stream::empty::<Result<_, std::io::Error>>()
+            .map_ok(http_body::Frame::<bytes::Bytes>::data);
+        let body = reqwest::Body::wrap(http_body_util::StreamBody::new(empty));
+        let post = client.post(server.url(&format!("/status/{status}"))).body(body);
+        let response = post.send_through(Gate::new(unlimited())).await.unwrap();
+        let why = response.extensions().get::<Error>().unwrap().to_string();
+        assert!(why.contains(told), "{status}: {why}");
+    }
 
     let once = Gate::new(unlimited()).call().once();
     let response = client.get(server.url("/status/500")).send_through(once).await.unwrap();
