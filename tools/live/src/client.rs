@@ -159,7 +159,7 @@ async fn work(office: Arc<Office>, phase: watch::Receiver<Phase>) {
 /// Makes one logical call: attempts until one succeeds or the run ends.
 async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
     let asked = Instant::now();
-    let mut turn = office.gate.acquire();
+    let mut turn = office.gate.call().idempotent().acquire();
     loop {
         let permit = tokio::select! {
             biased;
@@ -180,7 +180,7 @@ async fn call(office: &Office, phase: &watch::Receiver<Phase>) {
                 return;
             }
             // Those who share a budget have its policy only for the first attempts.
-            Err(_) if office.is_shared => turn = office.gate.acquire(),
+            Err(_) if office.is_shared => turn = office.gate.call().idempotent().acquire(),
             Err(_) => {
                 tally.given_up += 1;
                 return;
