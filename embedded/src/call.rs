@@ -157,7 +157,7 @@ impl<'a, T: Shared<LIMITS>, const LIMITS: usize> Call<'a, T, LIMITS> {
     }
 
     /// Makes the call when it may be sent, and retries it if it is throttled or fails, within the
-    /// policy's attempts, time and retry budget.
+    /// policy's attempts and time and, where calls have costs, its retry budget.
     ///
     /// The result contains the outcome ([`Replied`]). Returns the last result. The future may be
     /// dropped at any time, which abandons a call in flight.

@@ -3,7 +3,6 @@
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
 use crate::snapshot::fields;
-use crate::verdict::{Reason, Verdict};
 
 /// How many retries a success pays for, and how many can be saved.
 ///
@@ -67,13 +66,9 @@ impl RetryBudget {
         Self { saved: policy.brim() }
     }
 
-    /// Whether a retry may be sent: `Admit` or [`Reason::RetryBudget`].
-    pub(crate) const fn check(&self, policy: RetryBudgetPolicy) -> Verdict {
-        if self.saved >= policy.retry_cost() {
-            Verdict::Admit
-        } else {
-            Verdict::Reject(Reason::RetryBudget)
-        }
+    /// Whether a retry may be sent.
+    pub(crate) const fn check(&self, policy: RetryBudgetPolicy) -> bool {
+        self.saved >= policy.retry_cost()
     }
 
     /// Adds the deposit of a success, up to the reserve.
@@ -97,18 +92,13 @@ impl RetryBudget {
         let (policy, mut budget) = (*policy, Self { saved: *saved });
         match entry {
             Entry::Open => budget = Self::new(policy),
-            Entry::Check => return budget.check(policy) == Verdict::Admit,
+            Entry::Check => return budget.check(policy),
             Entry::Deposit => budget.deposit(policy),
             Entry::Withdrawal => budget.withdraw(policy),
-            Entry::Refund => budget.refund(policy),
+            Entry::Refund => budget.add(policy, policy.retry_cost()),
         }
         *saved = budget.saved;
         true
-    }
-
-    /// Refunds a retry that was not sent.
-    const fn refund(&mut self, policy: RetryBudgetPolicy) {
-        self.add(policy, policy.retry_cost());
     }
 }
 

@@ -19,7 +19,7 @@ pub mod published {
     mod tchannel;
 
     pub use autosleeper::{Autosleeper, AutosleeperConfig, AutosleeperState};
-    pub use heroku::{Heroku, HerokuConfig, Strategy};
+    pub use heroku::{Heroku, HerokuConfig, HerokuState, Strategy};
     pub use tchannel::{Over, Recovery, Tchannel, TchannelConfig, TchannelState};
 }
 

@@ -166,7 +166,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     }
 
     /// The same policy with a retry budget; `None` admits every retry. A controller whose calls have no costs
-    /// ([`Single`](crate::Single)) ignores it.
+    /// ([`Single`](crate::Single)) ignores it; with debug assertions, creating one panics.
     #[must_use]
     #[inline(always)]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {

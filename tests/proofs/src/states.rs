@@ -65,7 +65,7 @@ fn retry_budget(of: &mut Numbers) -> Option<Vec<u64>> {
     let (mut more, mut less) = (saved.clone(), saved.clone());
     more.deposit(policy);
     less.withdraw(policy);
-    let mut answer = vec![u64::from(saved.check(policy) == Verdict::Admit)];
+    let mut answer = vec![u64::from(saved.check(policy))];
     answer.extend(hinted_field(&RetryBudget::new(policy), RETRY_BUDGET));
     answer.extend(hinted_field(&more, RETRY_BUDGET));
     answer.extend(hinted_field(&less, RETRY_BUDGET));

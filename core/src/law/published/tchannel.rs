@@ -105,6 +105,8 @@ impl Default for TchannelConfig {
 /// the law uses a small part of the capacity, because it grows by a factor of four and falls by a
 /// million. A total outage settles at two calls a second (rate 3).
 ///
+/// Calls are counted, not their costs. Seconds begin with the controller, not with the epoch.
+///
 /// ```
 /// use tidegate::{ConfigError, law::published::{Tchannel, TchannelConfig, Recovery}};
 ///
