@@ -97,6 +97,15 @@ for (const [name, [options, program]] of Object.entries(PROGRAMS)) {
   });
 }
 
+test("a POST is repeated if the server asks for that, through every entry", async () => {
+  for (const create of [tidegate, full, js, lite]) for (const [value, calls] of [["true", 2], ["maybe", 1]]) {
+    let sent = 0;
+    const fetch = async () => answer(sent++ ? 200 : 503, { "x-should-retry": value });
+    await create({ backoff: { base: 1, max: 1 }, fetch }).fetch("https://api.example/", { method: "POST" });
+    assert.equal(sent, calls);
+  }
+});
+
 test("an option of the main entry is reported as such", async () => {
   const lacks = (name) => (error) => error instanceof PolicyError && error.message === `the option "${name}" is in tidegate, not in tidegate/lite`;
   const gate = lite();

@@ -6,15 +6,15 @@ use tidegate::signal::http::Reading;
 use tidegate::{Reply, Span};
 
 /// The headers of the common dialects.
-const COMMON: [&str; 6] =
-    ["date", "age", "retry-after", "retry-after-ms", "ratelimit", "ratelimit-policy"];
+const COMMON: &str = "date age retry-after retry-after-ms ratelimit ratelimit-policy \
+    x-should-retry stripe-should-retry";
 const FAMILIES: [&str; 3] = ["ratelimit-", "x-ratelimit-", "x-rate-limit-"];
 const NUMBERS: [&str; 4] = ["limit", "remaining", "reset", "reset-after"];
 
 fn is_common(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let rest = FAMILIES.iter().find_map(|family| name.strip_prefix(family));
-    COMMON.contains(&&*name) || rest.is_some_and(|rest| NUMBERS.contains(&rest))
+    COMMON.split(' ').any(|it| it == name) || rest.is_some_and(|rest| NUMBERS.contains(&rest))
 }
 
 type Header<'a> = (&'a str, &'a str);
@@ -275,6 +275,7 @@ fn header() -> impl Strategy<Value = (String, String)> {
         (Just("Age".to_owned()), Just("0".to_owned())),
         (Just("Retry-After".to_owned()), prop_oneof![decimal(MONTH), date()]),
         (Just("retry-after-ms".to_owned()), (0..9_000_000_u32).prop_map(|time| time.to_string())),
+        (Just("x-should-retry".to_owned()), select(vec!["True", "False"]).prop_map(str::to_owned)),
         (Just("RateLimit".to_owned()), service()),
         (Just("RateLimit-Policy".to_owned()), policy()),
         (family().prop_map(|family| format!("{family}Limit")), quotas()),

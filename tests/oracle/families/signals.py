@@ -70,7 +70,7 @@ x-ratelimit-limit-concurrent-requests|x-ratelimit-limit-bytes-day|x-ratelimit-li
 ODDS = [
     ("X-Shopify-Shop-Api-Call-Limit", "32/40|40/40|41/40|0/0|32/|/40|32|32/40/1| 32/40 |3.5/40.5|-1/40|32 / 40"),
     ("Stripe-Should-Retry", "true|false|FALSE|False|0|| false |falsely|false,true"),
-    ("x-should-retry", "false|true|no"),
+    ("x-should-retry", "false|true|True|no"),
     ("Sforce-Limit-Info", "api-usage=18/15000|api-usage=25/15000; per-app-api-usage=17/250(appName=x)|api-usage=|api-usage|=1/2|a=1/2x|a=3/2,b"),
     ("Stripe-Rate-Limited-Reason", "global-concurrency|endpoint-rate|concurrency|a concurrency||concurrency,x"),
     ("Twilio-Concurrent-Requests", "5|0||x y"),

@@ -62,7 +62,7 @@ class Reading:
         if kind == "age":
             self.cached = whole(matched(NUMBER, value)) > 0
         elif kind == "retry":
-            self.should_retry = matched("true|false", value) == "true"
+            self.should_retry = matched("true|false", value.lower()) == "true"
         elif kind == "aws":
             said = aws(value)
             if code is None or said == "throttled":

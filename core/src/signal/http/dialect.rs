@@ -68,7 +68,7 @@ const COMMON_ROWS: &[(&str, Row)] = &[
     row("ratelimit-", parse::common_family, "ratelimit", 0),
     row("x-ratelimit-", parse::common_family, "x-ratelimit", 0),
     row("x-rate-limit-", parse::common_family, "x-ratelimit", 0),
-    // 108 bytes of flash.
+    // Not in firmware, where they take 108 bytes of flash.
     #[cfg(not(target_os = "none"))]
     of_call("x-should-retry", parse::should_retry, RESPONSE),
     #[cfg(not(target_os = "none"))]

@@ -55,6 +55,7 @@ pub struct All;
 /// | `RateLimit`, `RateLimit-Policy` | the IETF draft, from 07 on |
 /// | `RateLimit-…`, `X-RateLimit-…`, `X-Rate-Limit-…`: `Limit`, `Remaining`, `Reset`, `Reset-After` | numbers, quotas (`100;w=60`); a reset as seconds, since 1970, or as an HTTP-date |
 /// | `Date`, `Age` | RFC 9110, RFC 9111 |
+/// | `x-should-retry`, `Stripe-Should-Retry` | `true` or `false`; not read in firmware |
 ///
 /// GitHub, GitLab, Cloudflare, Discord, X, Reddit, Slack, Stripe, Docker Hub and most gateways send
 /// these headers. HTTP-dates in the formats of RFC 850 and of C's `asctime` are not read.
@@ -354,13 +355,12 @@ pub(super) fn aws_error(field: &mut Field<'_>) {
     }
 }
 
-/// Whether to retry the call. If headers differ, `false` counts.
+/// Whether to retry the call; also `True`, as Python writes it. If headers differ, `false` counts.
 pub(super) fn should_retry(field: &mut Field<'_>) {
-    let word = field.text.letters();
-    // Also `True`, as Python writes it.
-    if Name::of_header(word) == const { Name::known("true") } {
+    let word = Name::of_header(field.text.letters());
+    if word == const { Name::known("true") } {
         field.draft.put(RETRY, 1);
-    } else if Name::of(word) == const { Name::known("false") } {
+    } else if word == const { Name::known("false") } {
         field.draft.put(RETRY, 2);
     } else {
         field.text.fail();

@@ -154,8 +154,7 @@ impl Reading {
             _ => None,
         };
         answer.outcome = conclude(self.status, &self.drafts, code, &mut answer.hint);
-        (answer.hint.may_repeat, answer.hint.no_retry) =
-            (response.get(parse::RETRY) == 1, response.get(parse::RETRY) == 2);
+        note_retry(response, &mut answer.hint);
         answer.hint.concurrency =
             response.has(parse::CONCURRENCY) && answer.outcome == Outcome::Throttled;
         answer.ignored = self.ignored;
@@ -206,6 +205,8 @@ impl Reading<Common> {
         let mut hints = reply.hints.iter_mut();
         if let Some(hint) = hints.next() {
             reply.outcome = conclude(self.status, &self.drafts, None, hint);
+            #[cfg(not(target_os = "none"))]
+            note_retry(&self.drafts[0], hint);
             let retry_after = hint.retry_after;
             hints.for_each(|hint| hint.retry_after = retry_after);
         }
@@ -241,6 +242,12 @@ fn settle(drafts: &mut [Draft], now: Option<u32>) -> u16 {
         }
     }
     ignored
+}
+
+/// Writes whether the server asks to repeat the call, or not to.
+fn note_retry(response: &Draft, hint: &mut Hint) {
+    let told = response.get(parse::RETRY);
+    (hint.may_repeat, hint.no_retry) = (told == 1, told == 2);
 }
 
 /// The outcome. Writes the binding limit of calls and the cooldown to the hint.
