@@ -218,8 +218,12 @@ test("a response that a retry cannot fix, or whose server forbids one, is return
   const forbids = { "x-should-retry": "false" };
   for (const [status, headers] of [[200], [201], [400], [401], [404], [422], [501], [505], [508], [429, forbids]]) {
     const { url, seen } = await serve(t, () => ({ status, headers }));
-    assert.equal((await tidegate().fetch(url)).status, status);
-    assert.equal(seen.length, 1);
+    const gate = tidegate();
+    const whys = [];
+    gate.on("gaveUp", ({ why }) => whys.push(why));
+    assert.equal((await gate.fetch(url)).status, status);
+    await gate.run(() => ({ status: 500, headers })); // No repeat is wanted.
+    assert.deepEqual([seen.length, whys], [1, headers ? ["error"] : []]);
   }
 });
 

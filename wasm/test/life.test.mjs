@@ -158,11 +158,11 @@ test("an invalid call throws at once, and nothing is sent", async (t) => {
 });
 
 /** The number of attempts of a call whose fetch throws an error. */
-async function attempts(error) {
+async function attempts(error, init, options) {
   const gate = tidegate({ law: "backoff", backoff: { base: 1, max: 1 }, fetch: () => Promise.reject(error) });
   const whys = [];
   gate.on("gaveUp", ({ why }) => whys.push(why));
-  await assert.rejects(gate.fetch("http://a"), (thrown) => thrown === error);
+  await assert.rejects(gate.fetch("http://a", init, options), (thrown) => thrown === error);
   return [gate.stats().admitted, ...whys];
 }
 
@@ -171,6 +171,8 @@ test("a call to an unknown host or with an invalid certificate is not retried", 
     assert.deepEqual(await attempts(new TypeError("fetch failed", { cause: { code } })), [1, "error"]);
     assert.deepEqual(await attempts(Object.assign(new Error(), { code })), [1, "error"]);
   }
+  const unwanted = (method, retry) => attempts(Object.assign(new Error(), { code: "ENOTFOUND" }), { method }, { retry });
+  assert.deepEqual([await unwanted("POST"), await unwanted("GET", "throttled"), await unwanted("GET", false)], [[1, "method"], [1], [1]]);
   assert.deepEqual(await attempts(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })), [10, "attempts"]);
   const gate = tidegate({ law: "backoff" });
   await assert.rejects(gate.fetch("http://nobody.invalid/"), TypeError);

@@ -518,12 +518,13 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     // The server has answered, or no caller waits any more.
     if ((!isPushback && name !== "failed") || lane.closed) return -1;
     const wish = options?.retry;
-    const hopeless = isHopeless(error);
-    const isOver = manner?.once || wish === false || hopeless || (isBlind(error) && attempt >= FEW_ATTEMPTS);
     // The server did not execute a refused stream.
-    const level = isOver ? NEVER : wish === true || isRefused(error) ? FAILED : wish ? THROTTLED : manner ? INVITED : REJECTED;
+    const most = wish === true || isRefused(error) ? FAILED : wish ? THROTTLED : manner ? INVITED : REJECTED;
+    const isWanted = most <= (name === "throttled" ? THROTTLED : isPushback ? REJECTED : FAILED);
+    const hopeless = isWanted && isHopeless(error);
+    const isOver = manner?.once || wish === false || hopeless || (isWanted && isBlind(error) && attempt >= FEW_ATTEMPTS);
     const cooldown = currentCooldown();
-    const slot = lane.retry(call, time, level);
+    const slot = lane.retry(call, time, isOver ? NEVER : most);
     if (isPushback) noteLimit(call, name, (reply as Partial<ResponseLike>).status);
     if (slot >= 0) {
       const ms = Math.max(core.not_before((call.slot = slot)) - time, 0);
@@ -533,7 +534,7 @@ export const maker = <M = unknown, K extends Key = string, L extends Law = Few>(
     const why = manner?.once ? "body" : hopeless ? "error" : ENDS[-1 - slot]!;
     if (why === "deadline") call.error = new DeadlineExceeded(cooldown > 1 ? cooldown : 1);
     // The caller has said that it is not retried, or not said that it may be.
-    if (wish !== false && !(why === "method" && (wish || !manner))) emit("gaveUp", { key, attempt, why });
+    if (wish !== false && (isWanted || slot > -3 || (manner && !wish))) emit("gaveUp", { key, attempt, why });
     return -1;
   };
 
