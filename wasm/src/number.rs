@@ -48,8 +48,8 @@ pub fn deadline(ms: f64) -> Instant {
     span(ms).map_or(Instant::MAX, |span| Instant::ZERO + span)
 }
 
-#[cfg(any(test, feature = "lite", feature = "shared"))]
 /// After which outcomes a call is tried again, in TypeScript's order.
+#[cfg(any(test, feature = "lite", feature = "shared"))]
 pub const fn retry(level: u32) -> Retry {
     match level {
         0 => Retry::Failed,
