@@ -132,13 +132,8 @@ where
                 End::Ended
             } else {
                 let key = permit.layers[0].lane.key.clone();
-                let is_safe = reply.hints.iter().any(|hint| hint.may_repeat)
-                    || match reply.outcome {
-                        Outcome::Failed => retry == Retry::Failed,
-                        Outcome::Busy => retry <= Retry::Rejected,
-                        _ => true,
-                    };
-                let is_cut = copy.is_none() && is_safe && retry != Retry::Never;
+                let is_invited = reply.hints.iter().any(|hint| hint.may_repeat);
+                let is_cut = copy.is_none() && retry.covers(reply.outcome, is_invited);
                 if is_cut {
                     permit.call = permit.call.retry(Retry::Never);
                 }

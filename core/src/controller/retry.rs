@@ -16,6 +16,21 @@ use crate::verdict::{Call, Reason, Retry};
 /// See [`Policy::PATIENCE`](crate::Policy::PATIENCE).
 const PATIENT: u16 = 64;
 
+impl Retry {
+    /// Whether a call is tried again after this outcome, if `is_invited` says whether the server
+    /// [invites](crate::Hint::may_repeat) the client to repeat it.
+    #[must_use]
+    #[inline]
+    pub fn covers(self, outcome: Outcome, is_invited: bool) -> bool {
+        self <= match outcome {
+            Outcome::Throttled => Self::Throttled,
+            _ if is_invited => Self::Invited,
+            Outcome::Busy => Self::Rejected,
+            _ => Self::Failed,
+        }
+    }
+}
+
 impl<L, const LIMITS: usize, P, C> Controller<L, LIMITS, P, C>
 where
     L: Law,
@@ -60,17 +75,11 @@ where
                 is_final |= hint.no_retry;
                 is_invited |= hint.may_repeat;
             });
-            let most = match reply.outcome {
-                Outcome::Throttled => Retry::Throttled,
-                _ if is_invited => Retry::Invited,
-                Outcome::Busy => Retry::Rejected,
-                _ => Retry::Failed,
-            };
             match reply.outcome {
                 Outcome::Exhausted => Err(Reason::Exhausted),
                 _ if is_final => Err(Reason::Final),
                 _ if call.retry == Retry::Never => Err(Reason::Attempts),
-                _ if call.retry > most => Err(Reason::Unsafe),
+                _ if !call.retry.covers(reply.outcome, is_invited) => Err(Reason::Unsafe),
                 outcome => {
                     let cooldown = cooldown(&reply.hints, |index| self.cost_of(index, call));
                     Ok((outcome == Outcome::Throttled, cooldown))

@@ -318,3 +318,12 @@ fn a_permit_of_another_controller_changes_nothing() {
         assert_eq!(gate, before, "{name}");
     }
 }
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic = "a retry budget needs calls with costs"]
+fn a_controller_without_costs_rejects_a_retry_budget_in_debug_builds() {
+    let budget = RetryBudgetPolicy::new(Ratio::HALF, 1).ok();
+    let policy = Policy::new(Fixed::UNLIMITED).retry_budget(budget);
+    let _ = tidegate::Single::with_rng(policy, Rng::new(7), Instant::ZERO);
+}
