@@ -12,7 +12,7 @@ pub use cooldown::CooldownPolicy;
 pub use pacing::Pacing;
 pub(crate) use pacing::{LONGEST_DEBT, lately};
 pub use retry_budget::RetryBudgetPolicy;
-pub(crate) use retry_budget::{Account, Entry, RetryBudget};
+pub(crate) use retry_budget::{Account, Entry, account};
 
 /// The gate that delays or rejects a call.
 ///

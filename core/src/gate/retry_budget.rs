@@ -2,7 +2,6 @@
 
 use crate::config_error::ConfigError;
 use crate::fixed::Ratio;
-use crate::snapshot::fields;
 
 /// How many retries a success pays for, and how many can be saved.
 ///
@@ -53,53 +52,17 @@ impl RetryBudgetPolicy {
     }
 }
 
-/// Counts what successes have paid for.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-pub(crate) struct RetryBudget {
-    saved: u64,
-}
-
-impl RetryBudget {
-    /// A retry budget with its whole reserve.
-    pub(crate) const fn new(policy: RetryBudgetPolicy) -> Self {
-        Self { saved: policy.brim() }
-    }
-
-    /// Whether a retry may be sent.
-    pub(crate) const fn check(&self, policy: RetryBudgetPolicy) -> bool {
-        self.saved >= policy.retry_cost()
-    }
-
-    /// Adds the deposit of a success, up to the reserve.
-    pub(crate) const fn deposit(&mut self, policy: RetryBudgetPolicy) {
-        self.add(policy, policy.per_success.numerator() as u64);
-    }
-
-    const fn add(&mut self, policy: RetryBudgetPolicy, amount: u64) {
-        let saved = self.saved.saturating_add(amount);
-        self.saved = if saved < policy.brim() { saved } else { policy.brim() };
-    }
-
-    /// Charges a retry. Call [`check`](Self::check) first: if less than a retry is left, nothing is
-    /// left afterwards.
-    pub(crate) const fn withdraw(&mut self, policy: RetryBudgetPolicy) {
-        self.saved = self.saved.saturating_sub(policy.retry_cost());
-    }
-
-    /// Makes an entry. Returns whether it allows a retry.
-    pub(crate) fn account(saved: &mut u64, policy: &RetryBudgetPolicy, entry: Entry) -> bool {
-        let (policy, mut budget) = (*policy, Self { saved: *saved });
-        match entry {
-            Entry::Open => budget = Self::new(policy),
-            Entry::Check => return budget.check(policy),
-            Entry::Deposit => budget.deposit(policy),
-            Entry::Withdrawal => budget.withdraw(policy),
-            Entry::Refund => budget.add(policy, policy.retry_cost()),
-        }
-        *saved = budget.saved;
-        true
-    }
+/// Makes an entry in what the retry budget `saved`. Returns whether it allows a retry.
+pub(crate) fn account(saved: &mut u64, policy: &RetryBudgetPolicy, entry: Entry) -> bool {
+    let (most, cost) = (policy.brim(), policy.retry_cost());
+    *saved = match entry {
+        Entry::Open => most,
+        Entry::Check => return *saved >= cost,
+        Entry::Deposit => saved.saturating_add(policy.per_success.numerator().into()).min(most),
+        Entry::Withdrawal => saved.saturating_sub(cost),
+        Entry::Refund => saved.saturating_add(cost).min(most),
+    };
+    true
 }
 
 /// What happens to a retry budget.
@@ -117,7 +80,5 @@ pub(crate) enum Entry {
     Refund,
 }
 
-/// [`RetryBudget::account`], which only policies with a retry budget link.
+/// [`account`], which only policies with a retry budget link.
 pub(crate) type Account = fn(&mut u64, &RetryBudgetPolicy, Entry) -> bool;
-
-fields!(RetryBudget { saved: u64 });

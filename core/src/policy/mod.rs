@@ -6,8 +6,7 @@ use core::num::NonZeroU16;
 
 use crate::backoff::{Backoff, Next};
 use crate::config_error::ConfigError;
-use crate::gate::{Account, CooldownPolicy};
-use crate::gate::{RetryBudget, RetryBudgetPolicy};
+use crate::gate::{Account, CooldownPolicy, RetryBudgetPolicy, account};
 use crate::law::{Adaptive, AnyLaw};
 use crate::linked::Linked;
 use crate::time::Span;
@@ -171,7 +170,7 @@ impl<L: Copy, const LIMITS: usize> Policy<L, LIMITS> {
     #[inline(always)]
     pub const fn retry_budget(self, retry_budget: Option<RetryBudgetPolicy>) -> Self {
         let retry_budget = match retry_budget {
-            Some(setting) => Some(Linked { setting, follow: RetryBudget::account as Account }),
+            Some(setting) => Some(Linked { setting, follow: account as Account }),
             None => None,
         };
         Self { rules: Rules { retry_budget, ..self.rules }, ..self }

@@ -26,7 +26,7 @@ def retry_budget(numerator, denominator, reserve, saved):
     return goes, brim, deposit(saved, numerator, brim), minus(saved, denominator)
 
 
-@lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, numerator, brim: saved + numerator)
+@lemma("gate/retry_budget.rs account", put=lambda saved, numerator, brim: saved + numerator)
 def the_budget_never_exceeds_its_reserve(given, put=deposit):
     """It starts full, never exceeds its reserve, and is never negative."""
     numerator, denominator, reserve = given.numbers("numerator denominator reserve", 1, U32)
@@ -37,7 +37,7 @@ def the_budget_never_exceeds_its_reserve(given, put=deposit):
     return all_of(brim <= U64, after <= brim, minus(saved, denominator) <= brim)
 
 
-@lemma("gate/retry_budget.rs RetryBudget::check", enough=lambda saved, cost: saved > 0)
+@lemma("gate/retry_budget.rs account", enough=lambda saved, cost: saved > 0)
 def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
     """The cost of the retries so far is at most the reserve plus what successes have added: if
     this holds, it still holds after each admitted retry and each success."""
@@ -50,7 +50,7 @@ def successes_pay_for_retries(given, enough=lambda saved, cost: saved >= cost):
     return all_of(implies(enough(saved, cost), retried), served)
 
 
-@lemma("gate/retry_budget.rs RetryBudget::deposit", put=lambda saved, more, brim: saved + more)
+@lemma("gate/retry_budget.rs account", put=lambda saved, more, brim: saved + more)
 def a_split_deposit_pays_no_more_than_one(given, put=deposit):
     """Two successes in sequence add the same as both at once."""
     one, two = given.numbers("one two", 1, U32)

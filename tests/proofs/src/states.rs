@@ -1,12 +1,11 @@
 //! Steps of the gates: a state, an event, and the next state.
 
-use crate::gate::{Cooldown, CooldownPolicy, Pacing, RetryBudget, RetryBudgetPolicy};
-use crate::numbers::Kind::{self, At, Eight};
+use crate::gate::{Cooldown, CooldownPolicy, Entry, Pacing, RetryBudgetPolicy, account};
+use crate::numbers::Kind::{self, At};
 use crate::numbers::{Numbers, hinted_field};
 use crate::{Reason, Verdict};
 
 const PACING: &[Kind] = &[At, At];
-const RETRY_BUDGET: &[Kind] = &[Eight];
 const HOLD: &[Kind] = &[At];
 
 /// The result of the step. `None` if it is not one of these.
@@ -61,15 +60,14 @@ fn pacing(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
 /// Whether a retry may be sent, and the budget after a success and after a retry.
 fn retry_budget(of: &mut Numbers) -> Option<Vec<u64>> {
     let policy = RetryBudgetPolicy::new(of.ratio(), of.u32()).ok()?;
-    let saved: RetryBudget = of.field(RETRY_BUDGET)?;
-    let (mut more, mut less) = (saved.clone(), saved.clone());
-    more.deposit(policy);
-    less.withdraw(policy);
-    let mut answer = vec![u64::from(saved.check(policy))];
-    answer.extend(hinted_field(&RetryBudget::new(policy), RETRY_BUDGET));
-    answer.extend(hinted_field(&more, RETRY_BUDGET));
-    answer.extend(hinted_field(&less, RETRY_BUDGET));
-    Some(answer)
+    let saved = of.u64();
+    let after = |entry| {
+        let mut saved = saved;
+        account(&mut saved, &policy, entry);
+        saved
+    };
+    let enough = account(&mut saved.clone(), &policy, Entry::Check).into();
+    Some(vec![enough, after(Entry::Open), after(Entry::Deposit), after(Entry::Withdrawal)])
 }
 
 fn cooldown(of: &mut Numbers) -> Option<Vec<u64>> {
