@@ -126,13 +126,15 @@ impl AdaptiveState {
             self.score = ROOM;
             return false;
         }
-        (begins || pending) && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
+        (begins || pending)
+            && !self.is_chance()
+            && (tolerance == 0 || !self.is_noise(tolerance, sample.rate_limited))
     }
 
     /// Whether the first rejection of a run is noise. If so were the latest hits, the rate returns.
-    fn is_noise(&mut self, tolerance: u16) -> bool {
+    fn is_noise(&mut self, tolerance: u16, waited: bool) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
-        let cause = paced.noise.judge(self.interval, &paced.probe, tolerance);
+        let cause = paced.noise.judge(self.interval, waited, &paced.probe, tolerance);
         if let Cause::NoiseSince(interval) = cause {
             paced.probe.begin_at(interval);
             (self.interval, paced.target) = (interval, interval);

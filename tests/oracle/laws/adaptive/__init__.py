@@ -31,7 +31,7 @@ DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
-PHASE_BYTES = 36
+PHASE_BYTES = 37
 CAP_BYTES = 5
 INSTANTS = ("release", "fresh_at", "interval_end")
 
@@ -432,14 +432,14 @@ class Adaptive(Law):
         begins = first or pending
         if begins and chance:
             paced.rejected = min(paced.rejected + 1, 255)
-        return begins and not chance and not self.is_noise(told)
+        return begins and not chance and not self.is_noise(told, sample.rate_limited)
 
-    def is_noise(self, told):
+    def is_noise(self, told, waited):
         """Whether the first rejection of a run is noise. What a server says about its limit never is."""
         hinted = self.hinted
         if told or hinted.knows() or self.tolerance == 0:
             return False
-        noise = self.phase.noise.judge(self.apart, self.phase, self.tolerance)
+        noise = self.phase.noise.judge(self.apart, waited, self.phase, self.tolerance)
         if isinstance(noise, bool):
             return noise
         self.phase.begin_at(noise)
