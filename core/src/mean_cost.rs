@@ -3,7 +3,7 @@
 use crate::snapshot::{Field, Reader, Writer};
 
 /// The mean cost of about sixteen calls, with 4 bits of fraction; zero before the first.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(crate) struct MeanCost(pub(crate) u32);
 

@@ -20,7 +20,7 @@
 //! A record with another version is rejected. The checksum detects every flipped bit and nearly all
 //! other damage. It is not a signature: anyone who can write the record can choose the rate.
 
-use core::num::NonZeroU16;
+use core::num::{NonZeroU8, NonZeroU16};
 
 use crate::digest::fnv1a;
 use crate::time::{Instant, Span};
@@ -363,6 +363,18 @@ impl Field for NonZeroU16 {
             input.reject();
             Self::MIN
         })
+    }
+}
+
+impl Field for Option<NonZeroU8> {
+    const BYTES: usize = 1;
+
+    fn write(&self, out: &mut Writer<'_>) {
+        out.u8(self.map_or(0, NonZeroU8::get));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Self {
+        NonZeroU8::new(input.u8())
     }
 }
 

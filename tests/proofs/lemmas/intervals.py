@@ -27,9 +27,10 @@ LEAST, PROBE = log_of(SECOND), log_of(20 * SECOND)
 SIXTH = log_of(6) - log_of(1)
 DOUBLING = 2**28
 PACED = 22  # The numbers of a state before its meter.
-INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 7, PACED + 11)
-CEILING, MISSES, CALLS, OWN = range(PACED + 12, PACED + 16)
-DOWN, FRESH, MISSED = range(PACED + 18, PACED + 21)
+INTERVAL_END, RELEASE, INTERVAL, EVENT = range(PACED + 6, PACED + 10)
+CEILING, SERVER, MISSES, CALLS, OWN = range(PACED + 11, PACED + 16)
+FRESH, MISSED = range(PACED + 18, PACED + 20)
+FAILING = 3  # The server fails in this state and in the next one.
 WIDEST = 1024
 
 
@@ -43,10 +44,11 @@ def a_client(dice):
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
-    paced = [1, interval, dice.number(4, 16), 0, least, flight, *[0] * (PACED - 6)]
-    meter = [event, 0, 0, event, 0, 0, 0]
+    paced = [2, interval, dice.number(4, 16), 0, least, flight, *[0] * (PACED - 6)]
+    meter = [event, 0, 0, event, 0, 0]
+    server = dice.choice([1 + (misses >= 4), FAILING + (calls >= 4)])
     hinted = [0, 0, U32, 0, 0, 16, 0]
-    missed = [misses, calls, own, 0, 0, dice.flag(), fresh_at, event]
+    missed = [server, misses, calls, own, 0, 0, fresh_at, event]
     return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now
 
 
@@ -86,7 +88,7 @@ def with_chance(dice):
 
 def calm(dice):
     asked = with_chance(dice)
-    asked[MISSES] = asked[CALLS] = 0
+    asked[SERVER] = asked[MISSES] = asked[CALLS] = 0
     return asked
 
 
@@ -115,9 +117,9 @@ def in_force(interval, misses, down, dark, ceiling, capped=least):
 
 
 def in_force_at(state, now, misses, ceiling):
-    missed, down = state[MISSED], state[DOWN]
+    missed, down = state[MISSED], state[SERVER] >= FAILING
     dark = log_of(max(now - missed, 0))
-    return span_of(in_force(state[INTERVAL], misses, bool(down), dark, ceiling))
+    return span_of(in_force(state[INTERVAL], misses, down, dark, ceiling))
 
 
 @step("in_force", lambda dice: [*a_client(dice)[0], dice.instant()])
@@ -202,7 +204,7 @@ def rejected(wide, since):
 def an_open(dice):
     """A state without a known limit on calls in flight."""
     wide = dice.choice([10, dice.number(1, WIDEST + 1)])
-    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), dice.flag(), 0, 0, 0, 0, *refill(dice)]
+    return [wide, dice.u16(), dice.number(0, 2**15 - 1), dice.flag(), 0, 0, 0, 0, *refill(dice)]
 
 
 def refill(dice):
@@ -215,16 +217,15 @@ def a_while(dice):
 
 
 @step("open", lambda dice: [*an_open(dice), a_while(dice)])
-def open_for(wide, _sends, _measured, probing, *rest):
-    *_cap, since = rest
-    limit = 1 if probing else wide_after(wide, since // DOUBLING)
-    return limit, doubles_after(since)
+def open_for(wide, *rest):
+    since = rest[-1]
+    return wide_after(wide, since // DOUBLING), doubles_after(since)
 
 
 @step("reject", lambda dice: [*an_open(dice), a_while(dice)])
-def reject(wide, sends, measured, probing, *rest):
-    *cap, since = rest
-    return 1, wide if probing else rejected(wide, since), sends, measured, probing, *cap
+def reject(wide, *rest):
+    *others, since = rest
+    return 1, rejected(wide, since), *others
 
 
 def a_moment(given):

@@ -1,8 +1,6 @@
 //! Steps of `adaptive`: its parts through files that only its folder can access, and the rest
 //! through changes of a state.
 
-#[path = "../../../core/src/law/adaptive/cap.rs"]
-mod cap;
 #[path = "../../../core/src/law/adaptive/cost.rs"]
 mod cost;
 #[path = "../../../core/src/law/adaptive/log.rs"]
@@ -23,7 +21,7 @@ use log::Log;
 use open::Open;
 use probe::Probe;
 
-const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
+const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
 const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four];
 const USUAL: &[Kind] = &[Four, Byte];
@@ -33,7 +31,7 @@ const USUAL: &[Kind] = &[Four, Byte];
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four,
     Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte,
-    At, Four, Four, At, Four, Two, Byte,
+    At, Four, Four, At, Four, Two,
     At, At, Four,
     At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
     Four, Byte,
@@ -127,7 +125,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([29, 30, 41].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([28, 29, 40].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.

@@ -1,13 +1,14 @@
 //! Learning from rejections and successes without hints.
 
-use super::cooldown::DARK;
+use core::num::NonZeroU8;
+
 use super::hinted::BELOW;
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
 use super::noise::Cause;
-use super::open::Open;
-use super::paced::MOST_DOUBLINGS;
-use super::{AdaptiveState, Phase, SLOWEST};
+use super::open::{self, Open};
+use super::paced::{MOST_DOUBLINGS, Paced};
+use super::{AdaptiveState, DARK, Phase, Rate, Run, SLOWEST, Server, Suspect};
 use crate::hint::SHORTEST;
 use crate::law::{Move, Sample};
 use crate::outcome::Outcome;
@@ -19,9 +20,6 @@ const REFRACTORY: u16 = 4;
 
 /// The first dark time may be an outage instead of the end of a window if it lasts between a second and this long.
 const OUTAGE: Span = Span::from_secs(60);
-
-/// The count of consecutive misses stops here.
-pub(super) const MOST_MISSES: u8 = 40;
 
 /// A rejection that says that enough is left for the call counts as much as so many successes.
 const ROOM: u8 = 24;
@@ -36,32 +34,31 @@ impl AdaptiveState {
         if !sample.fresh {
             return Move::Kept;
         }
-        if self.misses == 0 && !self.is_open() {
+        if self.run.server == Server::Serving && !self.is_open() {
             self.event_at = sample.now;
         }
-        self.down = true;
         // The next retry that is served may be that of this call.
-        self.suspects = 0;
-        self.note_miss(sample.now, sample.attempt == 0, false);
+        self.suspect = Suspect::None;
+        self.note_miss(sample, sample.attempt == 0);
         if sample.attempt > 0 {
             self.own = self.own.max(self.own.saturating_add(1).min(MOST_DOUBLINGS));
         }
-        if self.is_out() || sample.attempt > 0 {
+        if self.run.server == Server::Outage || sample.attempt > 0 {
             self.back_off(sample.now, Span::ZERO, sample.attempt, rng);
         }
-        if self.is_out() { Move::Slower } else { Move::Kept }
+        if self.run.server == Server::Outage { Move::Slower } else { Move::Kept }
     }
 
     /// The server rejected a call.
     pub(super) fn reject(&mut self, sample: &Sample<'_>, tolerance: u16, rng: &mut Rng) -> Move {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
-        let begins = self.calls == 0;
+        let begins = self.run.calls == 0;
         let tells = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
         let told = tells && !sample.hint.has_room(sample.cost) && !self.is_alone(sample);
         let cuts = sample.fresh && self.is_evident(sample, told, tolerance);
         if cuts {
-            (self.suspects, self.score) = (0, 0);
+            (self.suspect, self.score) = (Suspect::None, 0);
         }
         if (cuts || !sample.fresh)
             && let Phase::Open(open) = &mut self.phase
@@ -79,18 +76,20 @@ impl AdaptiveState {
         if !sample.fresh {
             // It belongs to the congestion for which the law has already cut, and shows how deep that
             // cut has to be.
-            if let Phase::Paced(paced) = &mut self.phase {
-                paced.reject_late();
+            if let Phase::Paced(paced) = &mut self.phase
+                && paced.probe.spans_flight()
+            {
+                paced.rejected = paced.rejected.saturating_add(1);
             }
             return Move::Kept;
         }
         if cuts {
             // The rejections before it belong to the same event, which is no outage.
-            (self.misses, self.calls, self.down) = (0, 0, false);
+            self.run = Run::NONE;
             self.cut(now, now, cooldown);
         }
         let new = told || sample.attempt == 0;
-        self.note_miss(now, new, busy);
+        self.note_miss(sample, new);
         self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
         if !self.is_open() || sample.attempt > 0 {
             self.back_off(now, cooldown, sample.attempt, rng);
@@ -100,15 +99,15 @@ impl AdaptiveState {
 
     /// Whether the server may reject only this third or later attempt: no first one was rejected since a success.
     pub(super) const fn is_alone(&self, sample: &Sample<'_>) -> bool {
-        sample.attempt > 1 && self.calls == 0
+        sample.attempt > 1 && self.run.calls == 0
     }
 
     /// Whether a rejection shows that the rate is too high, and not that the server rejects this call
     /// each time and serves all others. What the server says about its limit does, and so does the first
     /// rejection of a run once there is a rate, unless it may be chance.
     fn is_evident(&mut self, sample: &Sample<'_>, told: bool, tolerance: u16) -> bool {
-        let (retry, begins) = (sample.attempt > 0, self.calls == 0);
-        if let Phase::Open(open) = &self.phase {
+        let (retry, begins) = (sample.attempt > 0, self.run.calls == 0);
+        if let Phase::Open(open) | Phase::Cooldown(open) = &self.phase {
             // The server has already shown that it has a limit.
             let knows = open.together || open.cap.is_some() && sample.in_flight > 0 && !retry;
             return told || self.is_confirmed(sample) || knows && begins;
@@ -150,19 +149,16 @@ impl AdaptiveState {
         /// A rejection counts three times as much as a success. If a retry is served, those before it that were
         /// rejected count six times as much.
         const SCORE: u8 = 48;
-        if sample.attempt > 0 || self.is_out() {
+        if sample.attempt > 0 || self.run.server == Server::Outage {
             return false;
         }
-        self.suspects = self.suspects.saturating_add(1);
         let score = if sample.hint.has_room(sample.cost) { ROOM } else { 3 };
         self.score = self.score.saturating_add(score);
         let busy = sample.outcome == Outcome::Busy;
-        if let Phase::Open(open) = &mut self.phase {
-            open.busy = busy;
-        }
-        self.calls >= ROW - 1
-            || self.score >= SCORE
-            || busy && self.suspects > 1 && !sample.tries_again
+        let latest = if busy { Suspect::Busy } else { Suspect::Throttled };
+        let again = self.suspect != Suspect::None;
+        self.suspect = latest;
+        self.run.calls >= ROW - 1 || self.score >= SCORE || busy && again && !sample.tries_again
     }
 
     /// Whether a rejection is confirmed by the next response, if it is not to the call's own retry: the
@@ -170,16 +166,17 @@ impl AdaptiveState {
     /// too many.
     pub(super) fn confirm(&mut self, sample: &Sample<'_>) -> bool {
         let served = sample.outcome == Outcome::Ok && sample.attempt > 0;
-        let confirmed = matches!(&self.phase, Phase::Open(open) if !open.busy)
+        let confirmed = self.suspect == Suspect::Throttled
             && sample.fresh
-            && self.suspects > 0
+            && self.is_open()
             && (served || !sample.tries_again);
         if confirmed {
-            let event = if self.misses > 0 { self.missed_at } else { sample.now };
+            let begun = self.run.server != Server::Serving;
+            let event = if begun { self.missed_at } else { sample.now };
             self.cut(sample.now, event, Span::ZERO);
             // Calls that were in flight at the same time are no dark time.
-            if sample.now - event <= SHORTEST {
-                (self.misses, self.calls) = (self.misses.min(1), self.calls.min(1));
+            if begun && sample.now - event <= SHORTEST {
+                self.run.count(1, self.run.calls.min(1), false);
             }
         }
         confirmed
@@ -187,14 +184,14 @@ impl AdaptiveState {
 
     /// Cuts the rate for a rejection that arrived at `event`.
     fn cut(&mut self, now: Instant, event: Instant, cooldown: Span) {
-        (self.suspects, self.score) = (0, 0);
-        let mut target = None;
-        if let Phase::Open(open) = self.phase {
-            target = self.leave_open(&open, now);
-            // Until all calls in flight have returned, another call would give no new information.
-            self.begin_at(now + self.round_trip());
-        }
-        self.hit(event, cooldown);
+        (self.suspect, self.score) = (Suspect::None, 0);
+        let (Phase::Open(open) | Phase::Cooldown(open)) = self.phase else {
+            return self.hit(event, cooldown, false);
+        };
+        let target = self.leave_open(&open, now);
+        // Until all calls in flight have returned, another call would give no new information.
+        self.begin_at(now + self.round_trip());
+        self.hit(event, cooldown, true);
         if let (Some(target), Phase::Paced(paced)) = (target, &mut self.phase) {
             paced.target = target;
         }
@@ -202,13 +199,16 @@ impl AdaptiveState {
 
     /// Another consecutive miss; `new` if it is not that of a call which missed before. A server that
     /// is still busy after several misses is down, not limiting.
-    pub(super) fn note_miss(&mut self, now: Instant, new: bool, busy: bool) {
-        if self.misses == 0 {
-            self.missed_at = now;
+    pub(super) fn note_miss(&mut self, sample: &Sample<'_>, new: bool) {
+        let Run { misses, calls, .. } = self.run;
+        if misses == 0 {
+            self.missed_at = sample.now;
         }
-        self.down |= busy && self.misses >= DARK - 1;
-        self.misses = self.misses.saturating_add(1).min(MOST_MISSES);
-        self.calls = self.calls.saturating_add(u8::from(new)).min(MOST_MISSES);
+        let fails = match sample.outcome {
+            Outcome::Busy => misses >= DARK - 1,
+            outcome => outcome == Outcome::Failed,
+        };
+        self.run.count(misses.saturating_add(1), calls.saturating_add(new.into()), fails);
     }
 
     /// Whether a rejection may be chance. Rejections of a small client come in clusters, while a
@@ -224,13 +224,13 @@ impl AdaptiveState {
         true
     }
 
-    /// A congestion event: cuts the rate. `cooldown` is what the server asked for, or zero.
-    pub(super) fn hit(&mut self, now: Instant, cooldown: Span) {
+    /// A congestion event: cuts the rate. `cooldown` is what the server asked for, or zero. The `first` one ends slow start.
+    pub(super) fn hit(&mut self, now: Instant, cooldown: Span, first: bool) {
         let (flight, quota) = (self.flight(), self.quota());
         let Phase::Paced(paced) = &mut self.phase else { return };
         // A second hit shortly after the first, or after an epoch that was mostly a cooldown.
-        let few = paced.probe.successes < 8 || self.meter.lasts(now).halved(1) <= cooldown;
-        let soon = self.meter.set && few;
+        let few = paced.probe.successes < 8 || (now - self.meter.from).halved(1) <= cooldown;
+        let soon = !first && few;
         let ripe = paced.probe.is_ripe();
         // After a long climb, the limit is where the hit came. If each hit costs a long cooldown, hits must be rare,
         // unless the server tells its quota.
@@ -242,9 +242,9 @@ impl AdaptiveState {
         self.interval = self.interval + paced.probe.cut(self.interval, flight, gained);
         paced.rejected = 0;
         if self.hinted.is_full() {
-            paced.unused = u8::MAX;
+            paced.unused = None;
         }
-        if paced.searching && cooldown > Span::ZERO {
+        if paced.rate == Rate::Searched && cooldown > Span::ZERO {
             // Each rejection costs a cooldown: halfway to what was served, on a logarithmic scale.
             let calls = self.meter.calls(self.usual).max(1);
             let served = Log::of_span(self.meter.cycle(now + cooldown)) - Log::of(calls.into());
@@ -256,12 +256,12 @@ impl AdaptiveState {
                 self.interval = served.max(quota);
             }
         }
-        self.meter.turn(now, self.usual);
+        self.meter.turn(now, self.usual, first);
         if let (true, Some(reading)) = (soon, self.meter.reading_before(self.usual)) {
             // Not faster than what was served between the two hits. Once there is a rate, at least half as fast as
             // before, because the client may have had little to send. If the server asks for cooldowns, that is too
             // slow, and the epoch regains half of it.
-            let most = if paced.searching { SLOWEST } else { Log::OCTAVE };
+            let most = if paced.rate == Rate::Searched { SLOWEST } else { Log::OCTAVE };
             let fall = (reading - self.interval).clamp(Log::ZERO, most);
             self.interval = self.interval + fall;
             if cooldown > Span::ZERO {
@@ -289,7 +289,7 @@ impl AdaptiveState {
             _ => Log::ZERO,
         };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
-        let rarely = open.burst().is_none() && self.calls <= 1;
+        let rarely = open.burst().is_none() && self.run.calls <= 1;
         let rarely = rarely && sent.octaves(-2) > Log::of_span(self.round_trip());
         let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
         self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
@@ -303,12 +303,12 @@ impl AdaptiveState {
         if retried {
             self.own = 0;
         }
-        if self.suspects > 0 {
+        if self.suspect != Suspect::None {
             // Neither chance nor this call was the cause of its rejections.
             let retries = u8::try_from(sample.attempt).unwrap_or(u8::MAX).saturating_sub(1).min(4);
             self.score = self.score.saturating_add(retries.saturating_mul(6));
         }
-        let judged = sample.fresh && self.is_probing_cooldown() && self.judge(sample.now);
+        let judged = sample.fresh && self.judge(sample.now);
         let again = sample.fresh && self.begin_again(sample.now);
         self.meter.count(sample.cost);
         if again {
@@ -320,22 +320,24 @@ impl AdaptiveState {
         if judged {
             return Move::Slower;
         }
-        if confirmed && self.misses == 0 {
+        if confirmed && self.run.server == Server::Serving {
             return Move::Kept;
         }
-        if sample.fresh && self.misses > 0 {
+        if sample.fresh && self.run.server != Server::Serving {
             // If the call has not been tried before, the failures of one call were its own.
-            let misses = if retried { self.misses } else { self.calls };
+            let misses = if retried { self.run.misses } else { self.run.calls };
             if misses > 0 {
                 self.recover(sample.now, misses, rng);
                 return Move::Kept;
             }
-            (self.misses, self.down) = (0, false);
+            self.run = Run::NONE;
         }
         let Phase::Paced(paced) = &mut self.phase else { return Move::Kept };
         paced.probe.successes = paced.probe.successes.saturating_add(1);
-        paced.searching &= paced.probe.successes < 8;
-        if !sample.rate_limited || self.misses > 0 {
+        if paced.probe.successes >= 8 {
+            paced.rate = Rate::Found;
+        }
+        if !sample.rate_limited || self.run.server != Server::Serving {
             return Move::Kept;
         }
         self.grow(sample.now);
@@ -361,7 +363,7 @@ impl AdaptiveState {
                 weight = weight.saturating_sub(3 << 8);
             }
             const FREE: u8 = 16;
-            if (FREE..u8::MAX).contains(&paced.unused) {
+            if paced.unused > NonZeroU8::new(FREE) {
                 weight = weight.saturating_add(2 << 8);
             }
             let grown = self.interval - paced.probe.grow(weight, most);
@@ -374,13 +376,13 @@ impl AdaptiveState {
     /// and the search for the first rate slowed down meanwhile, which says nothing about the server. Slow start
     /// begins again. Returns whether it does.
     fn begin_again(&mut self, now: Instant) -> bool {
-        let searches = matches!(&self.phase, Phase::Paced(paced) if paced.searching);
-        if !searches || self.misses < DARK || self.down || !self.meter.is_empty() {
+        let searches = matches!(&self.phase, Phase::Paced(Paced { rate: Rate::Searched, .. }));
+        if !searches || self.run.server != Server::Dark || !self.meter.is_empty() {
             return false;
         }
         self.meter = Meter::new(now);
         self.phase = Phase::Open(Open::again());
-        (self.misses, self.calls) = (0, 0);
+        self.run = Run::NONE;
         self.event_at = now;
         self.begin_at(now);
         true
@@ -388,23 +390,24 @@ impl AdaptiveState {
 
     /// The first success after as many misses.
     fn recover(&mut self, now: Instant, misses: u8, rng: &mut Rng) {
-        if self.is_out()
+        if self.run.server == Server::Outage
             && let Phase::Open(open) = &mut self.phase
         {
-            open.restart();
+            // Slow start begins again: an outage says nothing about a limit.
+            open.wide = if open.cap.is_none() { open::FIRST } else { open.wide };
             self.event_at = now;
             self.begin_at(now);
         }
+        let down = self.run.fails();
         if misses < DARK
-            && !self.down
+            && !down
             && let Phase::Paced(paced) = &mut self.phase
             && let Some(more) = paced.deepen_cut()
         {
             self.interval = (self.interval + more).min(SLOWEST);
             paced.target = self.interval;
         }
-        if misses >= if self.down { DARK } else { 2 } && !self.is_open() {
-            let down = self.down;
+        if misses >= if down { DARK } else { 2 } && !self.is_open() {
             if misses >= DARK && !down {
                 self.read_meter(now);
             }
@@ -420,17 +423,18 @@ impl AdaptiveState {
             } else {
                 self.interval = paced.target;
             }
-            paced.probe.restart_growth();
+            // Growth begins again at the cut.
+            paced.probe.progress = 0;
             self.hasten(now, misses, rng);
         }
         if let Phase::Paced(paced) = &mut self.phase {
             paced.probe.successes = paced.probe.successes.saturating_add(1);
         }
         // If several calls missed, it was the server.
-        if self.calls > 1 {
+        if self.run.calls > 1 {
             self.own = 0;
         }
-        (self.misses, self.calls, self.down) = (0, 0, false);
+        self.run = Run::NONE;
         if self.own == 0 {
             self.release = self.fresh_at;
         }
@@ -498,13 +502,14 @@ impl AdaptiveState {
         }
         let dark = Log::of_span(now - self.missed_at);
         let least = interval.octaves(7).clamp(LEAST, MOST);
-        let most = if self.down { (dark - SIXTH).min(MOST) } else { dark.octaves(-2).max(least) };
+        let most =
+            if self.run.fails() { (dark - SIXTH).min(MOST) } else { dark.octaves(-2).max(least) };
         // The next window begins within the length of one.
         let most = match &self.phase {
             Phase::Paced(paced) => {
                 paced.probe.window_length().map_or(most, |window| window.min(most))
             }
-            Phase::Open(_) => most,
+            _ => most,
         };
         let most = most.max(interval.octaves(2)).min(self.ceiling());
         interval.octaves(doublings.into()).min(most).max(interval)
@@ -518,18 +523,13 @@ impl AdaptiveState {
             return self.interval;
         }
         let mean = self.meter.mean(now, self.usual);
-        if self.calls == 0 && mean > Log::ZERO { mean.min(FIRST) } else { FIRST }
+        if self.run.calls == 0 && mean > Log::ZERO { mean.min(FIRST) } else { FIRST }
     }
 
     /// How often as many misses double the interval: each one in a row, and failures once the server is
     /// down.
     pub(super) fn doublings(&self, misses: u8) -> u8 {
-        misses.saturating_sub(if self.down { DARK - 1 } else { 1 })
-    }
-
-    /// Whether so many calls have failed in a row that the server is down.
-    pub(super) fn is_out(&self) -> bool {
-        self.down && self.calls >= DARK
+        misses.saturating_sub(if self.run.fails() { DARK - 1 } else { 1 })
     }
 }
 

@@ -3,16 +3,11 @@
 use super::log::Log;
 use super::meter::{FEW, Meter, RIPE};
 use super::open::Open;
-use super::{AdaptiveState, Phase, SLOWEST};
+use super::{AdaptiveState, DARK, Phase, Rate, Run, SLOWEST, Server, Suspect};
 use crate::hint::SHORTEST;
 use crate::law::{Move, Sample};
-use crate::outcome::Outcome;
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
-
-/// After this many consecutive rejections, the server is assumed to serve nothing for a while: a
-/// dark time.
-pub(super) const DARK: u8 = 4;
 
 impl AdaptiveState {
     /// The server rejected a fresh call and named the time when it serves again. `None` if that is
@@ -24,9 +19,9 @@ impl AdaptiveState {
         rng: &mut Rng,
     ) -> Option<Move> {
         let now = sample.now;
-        let own = match self.phase {
-            Phase::Open(_) => self.round_trip(),
+        let own = match &self.phase {
             Phase::Paced(_) => self.interval.span(),
+            _ => self.round_trip(),
         };
         if wait <= SHORTEST || wait <= own + own {
             return None;
@@ -35,22 +30,23 @@ impl AdaptiveState {
         let hinted = now + wait;
         // At least a quarter of the time since the first rejection, up to four times as long: a server that counts
         // rejected calls, or extends a ban with each, never serves clients that return as soon as it says.
-        let dark = if self.misses > 0 { now - self.missed_at } else { Span::ZERO };
+        let dark =
+            if self.run.server != Server::Serving { now - self.missed_at } else { Span::ZERO };
         let wait = wait.max(dark.halved(2).min(wait * 4)).min(self.ceiling().span());
         let end = now + wait;
         let calls = self.meter.calls(self.usual);
         let cycle = Log::of_span(self.meter.cycle(end));
         let mut before = Instant::ZERO;
         let alone = !self.is_open() && self.is_alone(sample);
-        let spread = if let Phase::Open(open) = &mut self.phase {
-            if open.probing {
-                before = self.interval_end;
-            }
-            open.probing = true;
-            if self.misses == 0 {
+        if matches!(self.phase, Phase::Cooldown(_)) {
+            before = self.interval_end;
+        }
+        let spread = if let Phase::Open(open) | Phase::Cooldown(open) = self.phase {
+            self.phase = Phase::Cooldown(open);
+            if self.run.server == Server::Serving {
                 self.missed_at = now;
             }
-            self.misses = self.misses.max(DARK);
+            self.run.count(self.run.misses.max(DARK), self.run.calls, false);
             // A waiting fleet returns over an eighth of the time, or sooner if this client's own
             // calls show how soon the server can serve another one. Fewer than eight never do,
             // because their mean interval includes this wait.
@@ -58,18 +54,18 @@ impl AdaptiveState {
             each.max(self.round_trip()).min(wait.halved(3))
         } else {
             if !alone {
-                if self.calls == 0 || self.suspects > 0 {
-                    self.suspects = 0;
-                    self.hit(now, wait);
+                if self.run.calls == 0 || self.suspect != Suspect::None {
+                    self.suspect = Suspect::None;
+                    self.hit(now, wait, false);
                 }
-                self.note_miss(now, true, sample.outcome == Outcome::Busy);
-                (self.misses, self.calls) = (self.misses.max(DARK), self.calls.max(DARK));
+                self.note_miss(sample, true);
+                self.run.count(self.run.misses.max(DARK), self.run.calls.max(DARK), false);
             }
-            let each = cycle - Log::of(calls.max(RIPE).into());
-            each.max(self.target()).span()
+            let Phase::Paced(paced) = &self.phase else { return None };
+            (cycle - Log::of(calls.max(RIPE).into())).max(paced.target).span()
         };
         self.wait_until(now, end, spread, rng);
-        if let Phase::Open(_) = self.phase {
+        if self.is_open() {
             // When all other clients are back. If the cooldown is longer than the ceiling, clients
             // probe once per ceiling.
             let spread = if hinted > end { wait } else { spread };
@@ -78,20 +74,18 @@ impl AdaptiveState {
         Some(if alone { Move::Kept } else { Move::Slower })
     }
 
-    /// Whether the law is open and waits for the end of a cooldown, or probes for it.
-    pub(super) const fn is_probing_cooldown(&self) -> bool {
-        matches!(&self.phase, Phase::Open(open) if open.probing)
-    }
-
-    /// Handles the first success after a cooldown before a rate was found. Returns whether enough
+    /// Handles the first success after a cooldown before a rate was found, if that is what it is. Returns whether enough
     /// was served before the cooldown to set the rate.
     pub(super) fn judge(&mut self, now: Instant) -> bool {
         let together = self.interval_end;
         let calls = self.meter.calls(self.usual);
-        let Phase::Open(open) = &mut self.phase else { return false };
+        let Phase::Cooldown(open) = &self.phase else { return false };
         let knows = calls >= FEW || (calls > 0 && open.together);
         if !knows {
-            *open = Open::again();
+            self.phase = Phase::Open(Open::again());
+            if self.suspect == Suspect::Busy {
+                self.suspect = Suspect::Throttled;
+            }
             if calls == 0 {
                 // Other clients had used the whole limit.
                 self.meter = Meter::new(now);
@@ -112,11 +106,11 @@ impl AdaptiveState {
         self.interval = (cycle - Log::of(calls.into())).min(SLOWEST);
         self.begin_paced(now);
         if let Phase::Paced(paced) = &mut self.phase {
-            paced.searching = false;
+            paced.rate = Rate::Found;
             paced.probe.cover(calls);
         }
-        (self.misses, self.calls, self.down) = (0, 0, false);
-        self.meter.restart(now);
+        self.run = Run::NONE;
+        self.meter = Meter::new(now);
         self.event_at = now;
         self.begin_at(now);
         true

@@ -10,7 +10,7 @@ use crate::snapshot::{Field, Reader, Writer};
 /// call, because it would then have a thousand times too much evidence. So its interval is that of
 /// a usual call, and a call with twice the usual cost takes two intervals. The usual cost is a
 /// power of two, so that a change of it shifts the interval by whole octaves without loss.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual {
     mean: MeanCost,
@@ -19,10 +19,6 @@ pub(super) struct Usual {
 }
 
 impl Usual {
-    pub(super) const fn new() -> Self {
-        Self { mean: MeanCost::UNKNOWN, octave: 0 }
-    }
-
     /// Learns from a call that is sent. Returns by how many octaves the usual cost has grown: zero
     /// while the mean is between three quarters of the usual cost and three times the usual cost.
     pub(super) fn see(&mut self, cost: u32) -> i32 {

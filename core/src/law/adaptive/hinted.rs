@@ -1,6 +1,6 @@
 //! What the server reports about its limit in responses.
 
-use core::num::NonZeroU16;
+use core::num::{NonZeroU8, NonZeroU16};
 
 use super::log::Log;
 use super::{AdaptiveState, Paced, Phase};
@@ -37,7 +37,7 @@ pub enum Basis {
 }
 
 /// The latest hints.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Hinted {
     /// The time per unit of cost, if all clients share the limit; zero if unknown.
@@ -63,16 +63,8 @@ const UNKNOWN: u32 = u32::MAX;
 const APP_LIMITED: u8 = 16;
 
 impl Hinted {
-    pub(super) const fn new() -> Self {
-        Self {
-            unit: Log::ZERO,
-            limit: 0,
-            left: UNKNOWN,
-            most: 0,
-            stale: 0,
-            busy: APP_LIMITED,
-            lasts: false,
-        }
+    pub(super) fn new() -> Self {
+        Self { left: UNKNOWN, busy: APP_LIMITED, ..Self::default() }
     }
 
     /// Whether responses have reported values that may be outdated.
@@ -149,8 +141,8 @@ impl AdaptiveState {
 
     /// The first rate is known, so calls are paced from now on.
     pub(super) fn begin_paced(&mut self, now: Instant) {
-        let refuted =
-            matches!(&self.phase, Phase::Open(open) if open.told) && self.exceeds_quota(now);
+        let refuted = matches!(&self.phase, Phase::Open(open) | Phase::Cooldown(open) if open.told)
+            && self.exceeds_quota(now);
         self.phase = Phase::Paced(Paced { refuted, ..Paced::new(self.interval) });
     }
 
@@ -193,11 +185,11 @@ impl AdaptiveState {
         }
         match &mut self.phase {
             Phase::Open(open) => open.see_left(left, sample.in_flight.saturating_add(1)),
+            Phase::Cooldown(_) => {}
             Phase::Paced(paced) if self.hinted.is_full() => {
-                let more = paced.unused.saturating_add(1).min(u8::MAX - 1);
-                paced.unused = paced.unused.max(more);
+                paced.unused = paced.unused.map(|responses| responses.saturating_add(1));
             }
-            Phase::Paced(paced) => paced.unused = 0,
+            Phase::Paced(paced) => paced.unused = Some(NonZeroU8::MIN),
         }
         self.hinted.busy = match sample.rate_limited || sample.outcome != Outcome::Ok {
             true => APP_LIMITED,
@@ -212,7 +204,7 @@ impl AdaptiveState {
         let changed = (unit - self.hinted.unit).min(MOST).max(-MOST);
         let change = changed.max(-changed);
         let paced = match &mut self.phase {
-            Phase::Open(open) => return open.told = change <= LEAST,
+            Phase::Open(open) | Phase::Cooldown(open) => return open.told = change <= LEAST,
             Phase::Paced(paced) => paced,
         };
         paced.refuted &= change <= LEAST;

@@ -12,7 +12,7 @@ use crate::time::{Instant, Span};
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Meter {
     /// Start of the present epoch, and the cost that was served in it.
-    from: Instant,
+    pub(super) from: Instant,
     served: u32,
     /// The mean interval of one unit of cost in the previous epoch; zero if it had too few calls.
     unit: Log,
@@ -21,8 +21,6 @@ pub(super) struct Meter {
     in_cycle: u32,
     /// log2 of the dark time of the previous cycle, coarsely; zero before the first.
     dark: i16,
-    /// Whether there was a congestion event.
-    pub(super) set: bool,
 }
 
 /// The number of calls that is enough for a reading.
@@ -33,15 +31,7 @@ pub(super) const FEW: u32 = 8;
 
 impl Meter {
     pub(super) const fn new(now: Instant) -> Self {
-        Self {
-            from: now,
-            served: 0,
-            unit: Log::ZERO,
-            cycle_from: now,
-            in_cycle: 0,
-            dark: 0,
-            set: false,
-        }
+        Self { from: now, served: 0, unit: Log::ZERO, cycle_from: now, in_cycle: 0, dark: 0 }
     }
 
     pub(super) fn count(&mut self, cost: u32) {
@@ -55,28 +45,13 @@ impl Meter {
         self.cycle_from = (self.cycle_from + silence).min(now);
     }
 
-    /// Starts a new epoch, if the present one has enough calls.
-    pub(super) fn turn(&mut self, now: Instant, usual: Usual) {
+    /// Starts a new epoch, if the present one has enough calls or is the `first`.
+    pub(super) fn turn(&mut self, now: Instant, usual: Usual, first: bool) {
         let ripe = usual.calls_in(self.served.into()) >= RIPE;
-        if !self.set || ripe {
+        if first || ripe {
             let unit = Log::of_span(now - self.from) - Log::of(self.served.into());
-            self.begin(now, if ripe { unit } else { Log::ZERO });
+            (self.from, self.served, self.unit) = (now, 0, if ripe { unit } else { Log::ZERO });
         }
-    }
-
-    /// Starts a new epoch in the same cycle.
-    const fn begin(&mut self, now: Instant, unit: Log) {
-        (self.from, self.served, self.unit, self.set) = (now, 0, unit, true);
-    }
-
-    /// Length of the present epoch so far.
-    pub(super) fn lasts(&self, now: Instant) -> Span {
-        now - self.from
-    }
-
-    /// Forgets everything before `now`.
-    pub(super) fn restart(&mut self, now: Instant) {
-        *self = Self { set: true, ..Self::new(now) };
     }
 
     /// Ends a dark time of this length. Returns how long the cycle was, how many calls were served in it, and whether
@@ -98,12 +73,11 @@ impl Meter {
         let dark = i16::try_from(Log::of_span(dark).coarse().max(1)).unwrap_or(i16::MAX);
         if dark < before.saturating_sub(FACTOR) {
             self.dark = before.saturating_sub(DECAY);
-            self.begin(now, Log::ZERO);
+            (self.from, self.served, self.unit) = (now, 0, Log::ZERO);
             return None;
         }
         let read = (self.cycle(now), self.calls(usual), before > 0);
-        self.restart(now);
-        self.dark = dark;
+        *self = Self { dark, ..Self::new(now) };
         (before == 0 || dark <= before.saturating_add(FACTOR)).then_some(read)
     }
 
@@ -142,6 +116,5 @@ fields!(Meter {
     unit: Log,
     cycle_from: Instant,
     in_cycle: u32,
-    dark: i16,
-    set: bool
+    dark: i16
 });

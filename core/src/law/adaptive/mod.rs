@@ -1,7 +1,6 @@
 //! `adaptive`: one law for every rate and every hint.
 
 mod blind;
-mod cap;
 mod cooldown;
 mod cost;
 mod hinted;
@@ -11,7 +10,7 @@ mod noise;
 mod open;
 mod paced;
 mod probe;
-mod record;
+mod state;
 
 use core::num::NonZeroU16;
 
@@ -23,6 +22,7 @@ use log::Log;
 use meter::Meter;
 use open::Open;
 use paced::Paced;
+use state::{DARK, Phase, Rate, Run, Server, Suspect};
 
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
@@ -146,23 +146,18 @@ pub struct AdaptiveState {
     /// The policy's longest cooldown, coarsely, as of the latest response that was more than a
     /// success.
     ceiling: i16,
-    /// Consecutive rejections and failures, and how many of them were of first attempts.
-    misses: u8,
-    calls: u8,
+    run: Run,
     /// Misses of retries since the last retry was served, and how often they double the time to the next
     /// one.
     own: u8,
-    /// Rejections of first attempts that nothing has confirmed yet.
-    suspects: u8,
+    suspect: Suspect,
     /// Three for each rejection of a first attempt (24 if it says that enough is left) and six for each of a retry of a
     /// call that is served at last, less one for each success. Once there is a rate, only what says that enough is left.
     score: u8,
-    /// Whether the present event is an outage.
-    down: bool,
     /// The same for a call that has not been tried, which the failures of another call do not delay.
     /// While open, when the latest call was sent.
     fresh_at: Instant,
-    /// When the first of the consecutive misses arrived.
+    /// When the first miss of the latest run arrived.
     missed_at: Instant,
     usual: Usual,
     hinted: Hinted,
@@ -170,20 +165,12 @@ pub struct AdaptiveState {
 
 const _: () = assert!(size_of::<AdaptiveState>() <= 152);
 
-/// Whether a limit has been met.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[cfg_attr(feature = "defmt", derive(defmt::Format))]
-enum Phase {
-    Open(Open),
-    Paced(Paced),
-}
-
 /// The longest interval, about 52 days: that of sixty clients that share one call per day.
 const SLOWEST: Log = Log::ZERO.octaves(52);
 
 impl AdaptiveState {
     const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open(_))
+        !matches!(self.phase, Phase::Paced(_))
     }
 
     fn round_trip(&self) -> Span {
@@ -206,7 +193,7 @@ impl AdaptiveState {
 
     /// The present time between two usual calls. A share is never more than the whole quota.
     fn interval(&self, now: Instant) -> Log {
-        self.doubled(self.doublings(self.calls), now).max(self.quota())
+        self.doubled(self.doublings(self.run.calls), now).max(self.quota())
     }
 
     /// The earliest time of a call: zero for at once.
@@ -221,11 +208,12 @@ impl AdaptiveState {
         let since = now - self.event_at;
         let open = match &self.phase {
             Phase::Open(open) => open,
+            Phase::Cooldown(_) => return Some(NonZeroU16::MIN),
             Phase::Paced(paced) => return open::limit(paced.wide()?, since),
         };
         let limit = open.limit(since);
         let starts = limit.is_some() && open.cap.is_none();
-        match (limit, self.hinted.calls_left(open.refilled(), starts)) {
+        match (limit, self.hinted.calls_left(open.refilled, starts)) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }
@@ -241,7 +229,7 @@ impl AdaptiveState {
     fn leave_out_silence(&mut self, now: Instant) {
         let round_trip = self.round_trip();
         match &mut self.phase {
-            Phase::Open(open) if !open.probing => {
+            Phase::Open(open) => {
                 let silence = now - self.fresh_at;
                 let usual = open.interval(self.interval_end, self.fresh_at, round_trip);
                 if open.is_silence(silence, usual, round_trip) {
@@ -264,7 +252,7 @@ impl AdaptiveState {
                     }
                 }
             }
-            Phase::Open(_) => {}
+            Phase::Cooldown(_) => {}
         }
     }
 
@@ -275,7 +263,7 @@ impl AdaptiveState {
             return;
         }
         match &mut self.phase {
-            Phase::Open(open) => open.rescale(octaves),
+            Phase::Open(open) | Phase::Cooldown(open) => open.rescale(octaves),
             Phase::Paced(paced) => {
                 self.interval = self.interval.octaves(octaves).min(SLOWEST);
                 paced.target = paced.target.octaves(octaves).min(SLOWEST);
@@ -298,15 +286,13 @@ impl Law for Adaptive {
             event_at: now,
             round_trip: 0,
             ceiling: i16::MAX,
-            misses: 0,
-            calls: 0,
+            run: Run::NONE,
             own: 0,
-            suspects: 0,
+            suspect: Suspect::None,
             score: 0,
-            down: false,
             fresh_at: Instant::ZERO,
             missed_at: now,
-            usual: Usual::new(),
+            usual: Usual::default(),
             hinted: Hinted::new(),
         }
     }
@@ -343,34 +329,30 @@ impl Law for Adaptive {
         state.leave_out_silence(now);
         let round_trip = state.round_trip();
         let shortest = self.shortest(state);
-        match &mut state.phase {
-            Phase::Open(open) => {
-                let since = now - state.event_at;
-                // The program may call far more often than before. What was served during its light use says
-                // nothing about the limit.
-                let rises = open.rises(now - state.fresh_at, round_trip);
-                if rises && open.limit(since).is_none() && !open.together {
-                    state.meter = Meter::new(now);
-                    open.measure_again();
-                }
-                if !open.probing {
-                    open.send(&mut state.interval_end, now, round_trip);
-                }
-                state.fresh_at = now;
-                state.release = state.release.max(state.fresh_at);
-                if attempt > 0 && state.suspects > 0 && !open.busy {
-                    // If this retry is served, the limit was the cause. Until then, another one says no more.
-                    state.release = state.release.max(now + round_trip);
-                }
-                if state.is_out() {
-                    state.back_off(now, Span::ZERO, 0, rng);
-                }
+        if let Phase::Open(open) = &mut state.phase {
+            // The program may call far more often than before. What was served during its light use says nothing about
+            // the limit.
+            let rises = open.rises(now - state.fresh_at, round_trip);
+            if rises && open.limit(now - state.event_at).is_none() && !open.together {
+                state.meter = Meter::new(now);
+                open.measure_again();
             }
-            Phase::Paced(paced) => {
-                // A faster rate was never tried.
-                paced.target = paced.target.max(shortest);
-                state.interval = state.interval.max(shortest);
-                state.advance(sent, rng);
+            open.send(&mut state.interval_end, now, round_trip);
+        }
+        if let Phase::Paced(paced) = &mut state.phase {
+            // A faster rate was never tried.
+            paced.target = paced.target.max(shortest);
+            state.interval = state.interval.max(shortest);
+            state.advance(sent, rng);
+        } else {
+            state.fresh_at = now;
+            state.release = state.release.max(state.fresh_at);
+            if attempt > 0 && state.suspect == Suspect::Throttled {
+                // If this retry is served, the limit was the cause. Until then, another one says no more.
+                state.release = state.release.max(now + round_trip);
+            }
+            if state.run.server == Server::Outage {
+                state.back_off(now, Span::ZERO, 0, rng);
             }
         }
         if attempt > 0 && state.own > 0 {

@@ -11,7 +11,7 @@ use crate::snapshot::fields;
 /// the cuts change nothing: a share of the calls is accepted as noise, and the rate returns to where that began.
 /// Rejections of that share are forgiven, but only up to that rate, so that two clients that accept each other's
 /// rejections stay where they were.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Noise {
     /// The accepted share, in 2^-12.
@@ -49,19 +49,6 @@ pub(super) enum Cause {
 }
 
 impl Noise {
-    pub(super) const fn new() -> Self {
-        Self {
-            share: 0,
-            credit: 0,
-            apart: 0,
-            began: 0,
-            light: false,
-            early: 0,
-            calls: 0,
-            rejected: 0,
-        }
-    }
-
     /// A call was served.
     pub(super) fn serve(&mut self, probe: &Probe) {
         if self.share > 0 {

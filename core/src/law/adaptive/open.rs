@@ -1,8 +1,7 @@
-//! Open: no limit has been met yet.
+//! Open: no limit has been met yet, except one on calls in flight.
 
 use core::num::NonZeroU16;
 
-use super::cap::Cap;
 use super::log::{Coarse, Log};
 use crate::snapshot::fields;
 use crate::time::{Instant, Span};
@@ -16,15 +15,13 @@ use crate::time::{Instant, Span};
 /// the limit at once. The rate is measured in blocks of at least 16 calls and one round trip, so
 /// that there is a rate at the first rejection. (A block of only 16 calls could end within a round
 /// trip, and would measure a burst instead of a rate.)
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Open {
     /// Number of calls in the present block.
     sends: u16,
     /// The mean interval of the last full block, coarsely; zero before the first.
     measured: i16,
-    /// A cooldown is active, or is over but was not evaluated: one call at a time probes.
-    pub(super) probing: bool,
     /// Whether slow start began at the same time as that of all other clients, after a cooldown or
     /// a dark time.
     pub(super) together: bool,
@@ -34,9 +31,7 @@ pub(super) struct Open {
     left: u16,
     heard: u16,
     /// The number of calls that the pool refills within a round trip.
-    refilled: u16,
-    /// Whether the latest rejection that nothing has confirmed said that the server is too busy.
-    pub(super) busy: bool,
+    pub(super) refilled: u16,
     /// Whether the latest two responses with a quota had the same one.
     pub(super) told: bool,
     /// Calls in a row that came much sooner than those of the last full block.
@@ -46,7 +41,7 @@ pub(super) struct Open {
 }
 
 /// The first limit on calls in flight.
-const FIRST: u16 = 10;
+pub(super) const FIRST: u16 = 10;
 /// The number of responses that are evaluated together.
 const SOME: u16 = 16;
 /// From here on there is no limit.
@@ -57,29 +52,15 @@ const DOUBLING: u32 = 28;
 const MOST_DOUBLINGS: u32 = 10;
 
 impl Open {
-    pub(super) const fn new() -> Self {
-        Self {
-            wide: FIRST,
-            sends: 0,
-            measured: 0,
-            probing: false,
-            together: false,
-            cap: None,
-            left: 0,
-            heard: 0,
-            refilled: 0,
-            busy: false,
-            told: false,
-            sooner: 0,
-        }
+    pub(super) fn new() -> Self {
+        Self { wide: FIRST, ..Self::default() }
     }
 
     /// The limit on calls in flight, at this time after doubling began.
     pub(super) fn limit(&self, since: Span) -> Option<NonZeroU16> {
-        match (self.probing, self.cap) {
-            (true, _) => Some(NonZeroU16::MIN),
-            (false, Some(_)) => NonZeroU16::new(self.wide),
-            (false, None) => limit(self.wide, since),
+        match self.cap {
+            Some(_) => NonZeroU16::new(self.wide),
+            None => limit(self.wide, since),
         }
     }
 
@@ -99,15 +80,8 @@ impl Open {
         if self.cap.is_some() {
             return false;
         }
-        if !self.probing {
-            self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
-        }
+        self.wide = self.limit(since).map_or(WIDEST, NonZeroU16::get);
         true
-    }
-
-    /// Starts slow start again after an outage, which says nothing about a limit.
-    pub(super) fn restart(&mut self) {
-        self.wide = if self.cap.is_none() { FIRST } else { self.wide };
     }
 
     /// A response reports that `left` calls remain in the pool, while `calls` were in flight.
@@ -132,15 +106,10 @@ impl Open {
         (self.left, self.heard) = (left, 0);
     }
 
-    /// The number of calls that the pool refills within a round trip.
-    pub(super) const fn refilled(&self) -> u16 {
-        self.refilled
-    }
-
     /// The server was too busy for a call while it had `in_flight` others, so that is its limit.
     /// Returns whether that is plausible.
     pub(super) fn too_busy(&mut self, in_flight: u16, fresh: bool) -> bool {
-        if self.probing || in_flight == 0 {
+        if in_flight == 0 {
             return false;
         }
         self.cap.get_or_insert(Cap::new()).reject(fresh);
@@ -150,8 +119,8 @@ impl Open {
 
     /// The state at the first success after a cooldown or a dark time: slow start begins again,
     /// with a new measurement.
-    pub(super) const fn again() -> Self {
-        Self { wide: 2, together: true, ..Self::new() }
+    pub(super) fn again() -> Self {
+        Self { wide: 2, together: true, ..Self::default() }
     }
 
     /// The number of calls so far, before the first full block.
@@ -224,6 +193,53 @@ impl Open {
     }
 }
 
+/// Searches for the server's limit on calls in flight.
+///
+/// A rejection as busy means that the server accepts no more calls in flight. One more call is
+/// tried after K successes for each call in flight. All clients then gain at the same pace, and a
+/// client with more calls is rejected more often, so their shares become equal. K doubles with each
+/// rejection, and halves if nothing was rejected since the last increase.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub(super) struct Cap {
+    /// Successes since the number changed.
+    successes: u16,
+    /// log2 of K.
+    length: u8,
+    /// Whether the number grew since the latest rejection.
+    grew: bool,
+}
+
+/// log2 of K, at least and at most.
+const SHORTEST: u8 = 3;
+const LONGEST: u8 = 6;
+
+impl Cap {
+    pub(super) const fn new() -> Self {
+        Self { successes: 0, length: SHORTEST, grew: false }
+    }
+
+    /// A success while `wide` calls, the most that are permitted, were in flight. Returns the new
+    /// maximum.
+    pub(super) fn grow(&mut self, wide: u16) -> u16 {
+        self.successes = self.successes.saturating_add(1);
+        if self.successes >> (self.length & 15) < wide {
+            return wide;
+        }
+        if self.grew {
+            self.length = self.length.saturating_sub(1).max(SHORTEST);
+        }
+        (self.successes, self.grew) = (0, true);
+        wide.saturating_add(1)
+    }
+
+    /// A rejection. `fresh` is false if its call was sent before the latest rejection.
+    pub(super) fn reject(&mut self, fresh: bool) {
+        self.length = self.length.saturating_add(fresh.into()).min(LONGEST);
+        (self.successes, self.grew) = (0, false);
+    }
+}
+
 /// The limit on calls in flight, if it was `wide` when doubling began.
 pub(super) fn limit(wide: u16, since: Span) -> Option<NonZeroU16> {
     let wide = u32::from(wide) << doublings(since);
@@ -243,7 +259,8 @@ fn doublings(since: Span) -> u32 {
     u32::try_from(since.as_nanos() >> DOUBLING).unwrap_or(u32::MAX).min(MOST_DOUBLINGS)
 }
 
-fields!(Open { wide: u16, sends: u16, measured: i16, probing: bool, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16, busy: bool, told: bool, sooner: u8 });
+fields!(Cap { successes: u16, length: u8, grew: bool });
+fields!(Open { wide: u16, sends: u16, measured: i16, together: bool, cap: Option<Cap>, left: u16, heard: u16, refilled: u16, told: bool, sooner: u8 });
 
 #[cfg(test)]
 mod tests {
@@ -267,7 +284,7 @@ mod tests {
         for (left, refilled) in [(0, 4), (4, 8), (20, 16), (21, 0)] {
             let mut open = Open { left: 12, heard: 15, ..Open::new() };
             open.see_left(left, 16);
-            assert_eq!((open.refilled(), open.heard, open.left), (refilled, 0, left as u16));
+            assert_eq!((open.refilled, open.heard, open.left), (refilled, 0, left as u16));
         }
     }
 
@@ -325,5 +342,28 @@ mod tests {
         ] {
             assert_eq!(is_silence(silence, interval, trip, sends), expected, "{silence} ns");
         }
+    }
+
+    /// How many successes it takes until one more call is tried.
+    fn needed(cap: &mut Cap, wide: u16) -> u16 {
+        (1..).find(|_| cap.grow(wide) > wide).unwrap()
+    }
+
+    #[test]
+    fn one_more_call_is_tried_after_successes_whose_number_doubles_with_each_rejection() {
+        let mut cap = Cap::new();
+        assert_eq!(needed(&mut cap, 5), 8 * 5);
+        let mut rejected = |fresh| {
+            cap.grow(5);
+            cap.reject(fresh);
+            needed(&mut cap, 5)
+        };
+        // A rejection of a call that was sent before the latest one belongs to the same event.
+        let after = [true, false, true, true, true].map(&mut rejected);
+        assert_eq!(after, [16, 16, 32, 64, 64].map(|each| each * 5));
+        // Each increase halves the number if no call was rejected since the previous increase.
+        let then = [5, 6, 7, 8, 9].map(|wide| needed(&mut cap, wide));
+        assert_eq!(then, [64 * 5, 32 * 6, 16 * 7, 8 * 8, 8 * 9]);
+        assert_eq!(cap.grow(0), 1, "a limit of zero ends");
     }
 }

@@ -1,9 +1,11 @@
 //! Paced: calls are sent an interval apart.
 
+use core::num::NonZeroU8;
+
 use super::log::Log;
 use super::noise::Noise;
 use super::probe::Probe;
-use super::{AdaptiveState, Phase};
+use super::{AdaptiveState, Phase, Rate, Server};
 use crate::gate::LONGEST_DEBT;
 use crate::law::Sent;
 use crate::rng::Rng;
@@ -26,10 +28,10 @@ pub(super) struct Paced {
     /// Rejections since the cut that did not cut: those that were regarded as chance, and, if an
     /// epoch is longer because of the calls in flight, those of calls from before the cut.
     pub(super) rejected: u8,
-    /// Whether the law searches for its first rate: no eight calls in a row were served since a hit.
-    pub(super) searching: bool,
-    /// Responses in a row that said that almost nothing of the pool is used; 255 if one of them was to a hit.
-    pub(super) unused: u8,
+    pub(super) rate: Rate,
+    /// One more than the responses in a row that said that almost nothing of the pool is used; `None` if one of them was
+    /// to a hit.
+    pub(super) unused: Option<NonZeroU8>,
     /// Whether more was served than the hinted quota allows.
     pub(super) refuted: bool,
 }
@@ -38,14 +40,14 @@ pub(super) struct Paced {
 pub(super) const MOST_DOUBLINGS: u8 = 4;
 
 impl Paced {
-    pub(super) const fn new(interval: Log) -> Self {
+    pub(super) fn new(interval: Log) -> Self {
         Self {
             target: interval,
             probe: Probe::new(),
-            noise: Noise::new(),
+            noise: Noise::default(),
             rejected: 0,
-            searching: true,
-            unused: 0,
+            rate: Rate::Searched,
+            unused: Some(NonZeroU8::MIN),
             refuted: false,
         }
     }
@@ -53,14 +55,7 @@ impl Paced {
     /// The limit on calls in flight during the search: one, and one more for each success since the cut. More
     /// would be rejected together, because the search starts above the limit.
     pub(super) fn wide(&self) -> Option<u16> {
-        self.searching.then_some(self.probe.successes.saturating_add(1))
-    }
-
-    /// Counts the rejection of a call from before the cut.
-    pub(super) fn reject_late(&mut self) {
-        if self.probe.spans_flight() {
-            self.rejected = self.rejected.saturating_add(1);
-        }
+        (self.rate == Rate::Searched).then_some(self.probe.successes.saturating_add(1))
     }
 
     /// All calls from before the cut were answered. Returns what the interval grows by, if so many
@@ -100,13 +95,6 @@ impl AdaptiveState {
         if interval > ceiling { interval.octaves(1).span() } else { ceiling.span() }
     }
 
-    pub(super) const fn target(&self) -> Log {
-        match &self.phase {
-            Phase::Open(_) => Log::ZERO,
-            Phase::Paced(paced) => paced.target,
-        }
-    }
-
     /// Restarts the grid: no call before `at`.
     pub(super) fn begin_at(&mut self, at: Instant) {
         (self.release, self.fresh_at, self.interval_end) = (at, at, at);
@@ -119,7 +107,7 @@ impl AdaptiveState {
         if attempt > 0 {
             self.delay_retries(now, cooldown, attempt, rng);
         }
-        if !self.is_open() || self.is_out() {
+        if !self.is_open() || self.run.server == Server::Outage {
             let interval = self.interval(now).span();
             let next = self.about(interval, now, cooldown, rng);
             self.fresh_at = self.fresh_at.max(next);
@@ -141,9 +129,9 @@ impl AdaptiveState {
         attempt: u16,
         rng: &mut Rng,
     ) {
-        let counts_once = self.is_open() && !self.down;
+        let counts_once = self.is_open() && !self.run.fails();
         let most = if counts_once { u8::try_from(attempt).unwrap_or(u8::MAX) } else { u8::MAX };
-        let doublings = self.doublings(self.misses).max(self.own.min(MOST_DOUBLINGS)).min(most);
+        let doublings = self.doublings(self.run.misses).max(self.own.min(MOST_DOUBLINGS)).min(most);
         let interval = self.doubled(doublings, now).max(self.quota()).span();
         self.release = self.release.max(self.about(interval, now, cooldown, rng));
     }
@@ -166,13 +154,12 @@ impl AdaptiveState {
     /// A call cost more or less than it was charged: the next one is due later or sooner.
     pub(super) fn shift(&mut self, now: Instant, by: Span, later: bool) {
         let latest = now + LONGEST_DEBT;
-        let shifted = |instant: Instant| match later {
-            true => (instant + by).min(latest).max(instant),
-            false => instant.min((instant - by).max(now)),
-        };
-        self.release = shifted(self.release);
-        self.fresh_at = shifted(self.fresh_at);
-        self.interval_end = shifted(self.interval_end);
+        for at in [&mut self.release, &mut self.fresh_at, &mut self.interval_end] {
+            *at = match later {
+                true => (*at + by).min(latest).max(*at),
+                false => (*at).min((*at - by).max(now)),
+            };
+        }
     }
 }
 
@@ -181,7 +168,7 @@ fields!(Paced {
     probe: Probe,
     noise: Noise,
     rejected: u8,
-    searching: bool,
-    unused: u8,
+    rate: Rate,
+    unused: Option<NonZeroU8>,
     refuted: bool
 });

@@ -11,7 +11,7 @@ use crate::snapshot::fields;
 /// found by exceeding it, so an epoch costs a rejection. K is a compromise: long epochs are
 /// precise, short ones find a change soon. If a cooldown reduced the rate by more than L, the epoch
 /// regains half of that instead.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Probe {
     /// log2 of the K that was learned, from hits or from a window that the server described.
@@ -24,7 +24,7 @@ pub(super) struct Probe {
     /// is longer by this factor, because a response reflects the rate of a round trip ago.
     flight: u8,
     /// n: weighted successes since the cut, with 8 bits of fraction.
-    progress: u32,
+    pub(super) progress: u32,
     /// Successes since the cut.
     pub(super) successes: u16,
     /// How far below its plateau the epoch began, in sixteenths of an octave; zero means L.
@@ -47,18 +47,8 @@ const MOST_COOLDOWNS: u8 = 6;
 const TAIL_COOLDOWNS: u8 = 3;
 
 impl Probe {
-    pub(super) const fn new() -> Self {
-        Self {
-            length: FIRST,
-            window: 0,
-            least: 0,
-            flight: 0,
-            progress: 0,
-            successes: 0,
-            gap: 0,
-            cooldowns: FEWEST_COOLDOWNS,
-            base: Log::ZERO,
-        }
+    pub(super) fn new() -> Self {
+        Self { length: FIRST, cooldowns: FEWEST_COOLDOWNS, ..Self::default() }
     }
 
     /// log2 of the present K, coarsely.
@@ -212,11 +202,6 @@ impl Probe {
     /// Begins an epoch.
     pub(super) fn begin(&mut self) {
         (self.progress, self.successes, self.gap) = (0, 0, 0);
-    }
-
-    /// Restarts growth at the cut.
-    pub(super) fn restart_growth(&mut self) {
-        self.progress = 0;
     }
 
     /// An epoch has about as many calls as a window, because silence within a window is no evidence.

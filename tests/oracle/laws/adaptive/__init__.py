@@ -33,6 +33,8 @@ MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
 PHASE_BYTES = 37
 CAP_BYTES = 5
+THROTTLED, BUSY = 1, 2
+"""What the latest unconfirmed rejection said."""
 INSTANTS = ("release", "fresh_at", "interval_end")
 
 
@@ -45,8 +47,8 @@ class Adaptive(Law):
     TAG = 0
     NAME = "adaptive"
     FIELDS = (
-        "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 misses u8"
-        " calls u8 own u8 suspects u8 score u8 down flag fresh_at instant missed_at instant"
+        "interval_end instant release instant apart i32 event_at instant trip u32 ceiling i16 server u8"
+        " misses u8 calls u8 own u8 suspect u8 score u8 fresh_at instant missed_at instant"
     )
     DEFAULT = {"quota": None, "tolerance": [1, 64]}
     NAMED = {
@@ -65,9 +67,8 @@ class Adaptive(Law):
         # The misses in a row, those of them that were first attempts or told of the limit, and those of
         # retries since the latest retry that was served.
         self.misses = self.calls = self.own = 0
-        # The evidence before there is a rate: rejections without confirmation, those before the first
-        # response to a retry, and a score.
-        self.suspects = self.score = 0
+        # The evidence before there is a rate: the latest rejection without confirmation, and a score.
+        self.suspect = self.score = 0
         self.fresh_at, self.missed_at = 0, now
         self.hinted = Hinted()
         self.tolerance = min(part(config["tolerance"], 1 << 12), 512)
@@ -178,17 +179,17 @@ class Adaptive(Law):
         self.see_cost(cost)
         self.leave_out_silence(now)
         if self.is_open():
-            slow = self.phase.limit(since(self.event_at, now)) is not None
-            rises = self.phase.rises(since(self.fresh_at, now), self.round_trip())
-            if rises and not slow and not self.phase.together:
-                self.meter = Meter(now)
-                self.phase.measure_again()
             if not self.phase.probing:
+                slow = self.phase.limit(since(self.event_at, now)) is not None
+                rises = self.phase.rises(since(self.fresh_at, now), self.round_trip())
+                if rises and not slow and not self.phase.together:
+                    self.meter = Meter(now)
+                    self.phase.measure_again()
                 start = self.interval_end
                 self.interval_end = self.phase.send(start, now, self.round_trip())
             self.fresh_at = now
             self.release = max(self.release, self.fresh_at)
-            if attempt > 0 and self.suspects > 0 and not self.phase.busy:
+            if attempt > 0 and self.suspect == THROTTLED:
                 self.release = max(self.release, within(now + self.round_trip()))
             if self.is_out():
                 self.back_off(now, 0, 0, chance)
@@ -276,7 +277,7 @@ class Adaptive(Law):
                 self.trip += change if latest > self.trip else -change
         if self.is_open():
             self.event_at = min(self.event_at, now)
-            if served:
+            if served and not self.phase.probing:
                 self.phase.serve(sample.in_flight)
         hint, hinted = sample.hint, self.hinted
         told = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period))
@@ -306,7 +307,7 @@ class Adaptive(Law):
         """A rejection before there is a rate is confirmed if the program does not try the call again, or if
         a retry is served."""
         served = sample.outcome == "ok" and sample.attempt > 0
-        pending = self.is_open() and sample.fresh and self.suspects > 0 and not self.phase.busy
+        pending = self.is_open() and sample.fresh and self.suspect == THROTTLED
         if not (pending and (served or not sample.tries_again)):
             return False
         event = self.missed_at if self.misses > 0 else sample.now
@@ -346,10 +347,11 @@ class Adaptive(Law):
         if limit > 0:
             hinted.most = min(hinted.most, limit)
         if self.is_open():
-            self.phase.see_left(left, min(sample.in_flight + 1, U16))
+            if not self.phase.probing:
+                self.phase.see_left(left, min(sample.in_flight + 1, U16))
         else:
-            more = max(self.phase.unused, min(self.phase.unused + 1, 254))
-            self.phase.unused = more if hinted.is_full() else 0
+            more = self.phase.unused and min(self.phase.unused + 1, 255)
+            self.phase.unused = more if hinted.is_full() else 1
         waited = sample.rate_limited or sample.outcome != "ok"
         hinted.busy = APP_LIMITED if waited else max(0, hinted.busy - 1)
 
@@ -363,7 +365,7 @@ class Adaptive(Law):
         if self.misses == 0 and not self.is_open():
             self.event_at = sample.now
         self.down = True
-        self.suspects = 0
+        self.suspect = 0
         self.note_miss(sample.now, sample.attempt == 0, False)
         if sample.attempt > 0:
             self.own = max(self.own, min(self.own + 1, 4))
@@ -382,8 +384,8 @@ class Adaptive(Law):
         first = self.calls == 0
         cuts = sample.fresh and self.is_evident(sample, told, first)
         if cuts:
-            self.suspects = self.score = 0
-        if self.is_open() and (cuts or not sample.fresh):
+            self.suspect = self.score = 0
+        if self.is_open() and not self.phase.probing and (cuts or not sample.fresh):
             if self.phase.reject(since(self.event_at, now)):
                 self.event_at = now
             if busy and asked is None and self.phase.too_busy(sample.in_flight, sample.fresh):
@@ -451,21 +453,20 @@ class Adaptive(Law):
         or one of very many; or the second of a busy server, if the program makes no retries."""
         if sample.attempt > 0 or self.is_out():
             return False
-        self.suspects = min(self.suspects + 1, 255)
         self.score = min(self.score + (24 if self.has_room(sample) else 3), 255)
-        self.phase.busy = sample.outcome == "busy"
-        alone = self.phase.busy and self.suspects > 1 and not sample.tries_again
+        again, self.suspect = self.suspect > 0, BUSY if sample.outcome == "busy" else THROTTLED
+        alone = self.suspect == BUSY and again and not sample.tries_again
         return self.calls >= 4 or self.score >= 48 or alone
 
     def cut(self, now, event, cooldown):
         """Cuts the rate for what happened at `event`."""
-        self.suspects = self.score = 0
-        target = None
-        if self.is_open():
+        self.suspect = self.score = 0
+        target, first = None, self.is_open()
+        if first:
             target = self.leave_open(now)
             # Until all calls in flight have returned, another call would give no new information.
             self.begin_at(within(now + self.round_trip()))
-        self.hit(event, cooldown)
+        self.hit(event, cooldown, first)
         if target is not None:
             self.phase.target = target
 
@@ -519,17 +520,17 @@ class Adaptive(Law):
         """The number of calls in flight at this rate, as a coarse logarithm."""
         return logs.rough(self.trip) + (10 << 8) - logs.coarse(self.apart)
 
-    def hit(self, now, cooldown):
+    def hit(self, now, cooldown, first=False):
         paced = self.phase
         few = paced.successes < 8 or since(self.meter.start, now) // 2 <= cooldown
-        soon = self.meter.set and few
+        soon = few and not first
         ripe = paced.is_ripe()
         gained = logs.OCTAVE // 2
         if cooldown > SECOND:
             gained = 0 if self.quota_interval() > 0 else logs.OCTAVE * 2
         self.apart = add(self.apart, paced.cut(self.apart, self.flight(), gained))
         if self.hinted.is_full():
-            paced.unused = 255
+            paced.unused = 0
         if paced.searching and cooldown > 0:
             cycle = log(self.meter.cycle(within(now + cooldown)))
             served = fit(cycle - log(max(1, self.meter.calls(self.usual))))
@@ -539,7 +540,7 @@ class Adaptive(Law):
                 self.apart = add(self.apart, slower >> 1)
             elif self.hinted.knows():
                 self.apart = max(served, self.quota_interval())
-        self.meter.turn(now, self.usual)
+        self.meter.turn(now, self.usual, first)
         reading = self.meter.reading_before(self.usual)
         if soon and reading is not None:
             fall = min(max(0, fit(reading - self.apart)), SLOWEST if paced.searching else logs.OCTAVE)
@@ -573,8 +574,8 @@ class Adaptive(Law):
             spread = min(max(logs.span(fit(cycle - log(calls))), self.round_trip()), wait // 8)
         else:
             if not self.is_alone(sample):
-                if self.calls == 0 or self.suspects > 0:
-                    self.suspects = 0
+                if self.calls == 0 or self.suspect > 0:
+                    self.suspect = 0
                     self.hit(now, wait)
                 self.note_miss(now, True, sample.outcome == "busy")
                 self.misses, self.calls = max(DARK, self.misses), max(DARK, self.calls)
@@ -595,7 +596,7 @@ class Adaptive(Law):
         """The first success after a cooldown while the law was open."""
         calls, again = self.meter.calls(self.usual), self.phase.together
         if calls == 0 or (calls < FEW and not again):
-            self.phase = Open(together=True)
+            self.phase, self.suspect = Open(together=True), min(self.suspect, THROTTLED)
             if calls == 0:
                 self.meter = Meter(now)
             if self.interval_end <= within(now + logs.span(self.longest())):
@@ -610,14 +611,14 @@ class Adaptive(Law):
         self.phase.searching = False
         self.phase.cover(counted)
         self.misses, self.calls, self.down = 0, 0, False
-        self.meter = Meter(now, True)
+        self.meter = Meter(now)
         self.begin_at(now)
         return True
 
     def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
-        if sample.attempt > 1 and self.suspects > 0:
+        if sample.attempt > 1 and self.suspect > 0:
             # Neither chance nor this call explains so many rejections of it.
             self.score = min(self.score + 6 * min(sample.attempt - 1, 4), 255)
         probing = self.is_open() and self.phase.probing
@@ -654,7 +655,7 @@ class Adaptive(Law):
         weight = weight_of(self.apart)
         if self.hinted.is_low() and paced.is_past_plateau():
             weight -= 3 << 8
-        if 16 <= paced.unused < 255:
+        if paced.unused > 16:
             weight += 2 << 8
         grown = fit(self.apart - paced.grow(weight, most))
         if quota and paced.least > 4 << 4:
@@ -741,20 +742,30 @@ class Adaptive(Law):
     # Snapshots.
 
     def write(self, out):
-        out.variant(PHASE_BYTES, not self.is_open(), lambda out: write(out, self.phase))
+        state = self.phase.probing if self.is_open() else 2
+        out.variant(PHASE_BYTES, state, lambda out: write(out, self.phase))
+        self.server = self.server_state()
         for thing in (self.meter, self, self.usual, self.hinted):
             write(out, thing)
 
     def read(self, source):
         kinds = {
             0: lambda source: read(source, Open()),
-            1: lambda source: read(source, Paced(0)),
+            1: lambda source: read(source, Open(probing=True)),
+            2: lambda source: read(source, Paced(0)),
         }
         self.phase = source.variant(PHASE_BYTES, kinds)
         for thing in (self.meter, self, self.usual, self.hinted):
             read(source, thing)
-        if self.usual.octave >= 28 or not self.calls <= self.misses <= 40 or self.own > MOST_OWN:
+        self.down = self.server > 2
+        reached = self.calls <= self.misses <= 40 and self.server == self.server_state() and self.suspect <= BUSY
+        if self.usual.octave >= 28 or not reached or self.own > MOST_OWN:
             raise Rejected("OtherPolicy")
+
+    def server_state(self):
+        """Serving, rejecting, dark, failing, or an outage."""
+        some = 3 + (self.calls >= DARK) if self.down else 1 + (self.misses >= DARK)
+        return some if self.misses else 0
 
 
 def write(out, thing):

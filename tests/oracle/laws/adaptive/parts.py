@@ -49,10 +49,10 @@ class Usual:
 class Meter:
     """What was served in the present epoch and in the present cycle, and the rate of the previous epoch."""
 
-    FIELDS = "start instant served u32 unit i32 cycle_start instant in_cycle u32 dark i16 set flag"
+    FIELDS = "start instant served u32 unit i32 cycle_start instant in_cycle u32 dark i16"
 
-    def __init__(self, start, is_set=False):
-        self.start, self.cycle_start, self.set = start, start, is_set
+    def __init__(self, start):
+        self.start, self.cycle_start = start, start
         self.served = self.unit = self.in_cycle = self.dark = 0
 
     def count(self, cost):
@@ -67,11 +67,11 @@ class Meter:
         return self.in_cycle == self.dark == 0
 
     def begin(self, now, unit=0):
-        self.start, self.served, self.unit, self.set = now, 0, unit, True
+        self.start, self.served, self.unit = now, 0, unit
 
-    def turn(self, now, usual):
+    def turn(self, now, usual, first):
         ripe = usual.calls_in(self.served) >= RIPE
-        if ripe or not self.set:
+        if ripe or first:
             self.begin(now, log(since(self.start, now)) - log(self.served) if ripe else 0)
 
     def end_dark(self, now, dark, usual):
@@ -82,7 +82,7 @@ class Meter:
             self.begin(now)
             return None
         read = self.cycle(now), self.calls(usual), before > 0
-        self.__init__(now, True)
+        self.__init__(now)
         self.dark = dark
         return read if before == 0 or dark <= fit(before + 512, 16) else None
 
@@ -139,17 +139,16 @@ class Open:
     """Slow start, and the server's limit on calls in flight if rejections have shown it."""
 
     FIELDS = (
-        "wide u16 sends u16 measured i16 probing flag together flag cap cap left u16 heard u16 refilled u16"
-        " busy flag told flag sooner u8"
+        "wide u16 sends u16 measured i16 together flag cap cap left u16 heard u16 refilled u16"
+        " told flag sooner u8"
     )
 
-    def __init__(self, together=False):
+    def __init__(self, together=False, probing=False):
         self.wide = 2 if together else 10
         self.sends = self.measured = 0
-        self.probing, self.together = False, together
+        self.probing, self.together = probing, together
         self.cap = None
         self.left = self.heard = self.refilled = 0
-        self.busy = False  # The latest suspect.
         self.told = False  # Whether the latest two responses told the same quota.
         self.sooner = 0  # Calls in a row that came much sooner than those of the last full block.
 
@@ -165,7 +164,7 @@ class Open:
 
     def reject(self, passed):
         """Whether a rejection restarts doubling, from the present limit."""
-        if self.cap is None and not self.probing:
+        if self.cap is None:
             self.wide = self.limit(passed) or 1024
         return self.cap is None
 
@@ -189,7 +188,7 @@ class Open:
 
     def too_busy(self, in_flight, fresh):
         """Whether a rejection as busy can mean that `in_flight` is the server's limit on calls in flight."""
-        if self.probing or in_flight == 0:
+        if in_flight == 0:
             return False
         self.cap = self.cap or Cap()
         self.cap.reject(fresh)
@@ -312,7 +311,7 @@ class Paced:
         self.target, self.length, self.least, self.cooldowns = target, 4, 0, 1
         self.flight = self.window = 0
         self.progress = self.successes = self.rejected = self.gap = self.base = 0
-        self.searching, self.unused, self.refuted = True, 0, False
+        self.searching, self.unused, self.refuted = True, 1, False
         self.noise = Noise()
 
     def aim(self):
