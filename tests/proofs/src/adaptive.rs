@@ -30,7 +30,7 @@ const USUAL: &[Kind] = &[Four, Byte];
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four,
-    Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte, Byte,
+    Two, Two, Two, Two, Byte, Byte, Byte, Byte, Byte, Byte, Byte,
     At, Four, Four, At, Four, Two,
     At, At, Four,
     At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
@@ -125,7 +125,7 @@ fn event(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
         _ => return None,
     };
     let after = hinted(&LAW, &state, PACED);
-    Some(draws.then_some(word).into_iter().chain([29, 30, 41].map(|index| after[index])).collect())
+    Some(draws.then_some(word).into_iter().chain([28, 29, 40].map(|index| after[index])).collect())
 }
 
 /// A wait that the server requests before there is a rate.

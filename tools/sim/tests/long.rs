@@ -101,5 +101,5 @@ fn random_rejections_seldom_slow_a_client_below_what_it_requests() {
         .map(|[latency, _]| latency / 1000.0)
         .collect();
     latencies.sort_by(f64::total_cmp);
-    assert!(latencies[9] <= 10.0 && latencies[11] <= 600.0, "{latencies:?} s");
+    assert!(latencies[10] <= 10.0, "{latencies:?} s");
 }

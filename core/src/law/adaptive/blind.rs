@@ -112,10 +112,19 @@ impl AdaptiveState {
             let knows = open.together || open.cap.is_some() && sample.in_flight > 0 && !retry;
             return told || self.is_confirmed(sample) || knows && begins;
         }
+        // If its retry is rejected too, the rate is the cause.
+        let suspect = core::mem::replace(&mut self.suspect, Suspect::None);
+        if suspect != Suspect::None && sample.attempt < 2 {
+            return true;
+        }
         if retry && !told {
             let many = begins && self.own >= MOST_OWN;
             self.own = if many { 0 } else { self.own };
             return many;
+        }
+        if begins && self.was_slower(sample) {
+            self.suspect = Suspect::Throttled;
+            return false;
         }
         // What a server says about its limit is never noise.
         let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
@@ -125,15 +134,24 @@ impl AdaptiveState {
             self.score = ROOM;
             return false;
         }
-        (begins || pending)
-            && !self.is_chance()
-            && (tolerance == 0 || !self.is_noise(tolerance, sample.rate_limited))
+        (begins || pending) && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
+    }
+
+    /// Whether this call, which will be tried again, was the latest one, and was sent an interval or more after the
+    /// client could have sent it. If a client sends more slowly than its rate, the rate is not the cause of a rejection,
+    /// and calls an interval apart may be served. But not if the client sends a call as soon as the previous one is answered.
+    fn was_slower(&self, sample: &Sample<'_>) -> bool {
+        sample.attempt == 0
+            && sample.tries_again
+            && !sample.rate_limited
+            && self.interval_end <= sample.sent
+            && self.interval >= Log::of_span(self.round_trip())
     }
 
     /// Whether the first rejection of a run is noise. If so were the latest hits, the rate returns.
-    fn is_noise(&mut self, tolerance: u16, waited: bool) -> bool {
+    fn is_noise(&mut self, tolerance: u16) -> bool {
         let Phase::Paced(paced) = &mut self.phase else { return false };
-        let cause = paced.noise.judge(self.interval, waited, &paced.probe, tolerance);
+        let cause = paced.noise.judge(self.interval, &paced.probe, tolerance);
         if let Cause::NoiseSince(interval) = cause {
             paced.probe.begin_at(interval);
             (self.interval, paced.target) = (interval, interval);
@@ -303,7 +321,9 @@ impl AdaptiveState {
         if retried {
             self.own = 0;
         }
-        if self.suspect != Suspect::None {
+        if !self.is_open() {
+            self.suspect = Suspect::None;
+        } else if self.suspect != Suspect::None {
             // Neither chance nor this call was the cause of its rejections.
             let retries = u8::try_from(sample.attempt).unwrap_or(u8::MAX).saturating_sub(1).min(4);
             self.score = self.score.saturating_add(retries.saturating_mul(6));

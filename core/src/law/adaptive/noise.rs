@@ -22,8 +22,6 @@ pub(super) struct Noise {
     apart: u16,
     /// The interval when the evidence began, coarsely.
     began: i16,
-    /// Whether the rejected call had not waited then. Noise may have slowed the law since, to less than what is requested.
-    light: bool,
     /// The evidence that hits come too soon, in sixteenths of an octave.
     early: u8,
     /// How much more often successes came in the upper than in the lower part of an epoch, and how much more often
@@ -66,23 +64,14 @@ impl Noise {
 
     /// Judges the first rejection of a run, at this interval, if at most this share is noise.
     #[inline(never)] // smaller where registers are few
-    pub(super) fn judge(
-        &mut self,
-        interval: Log,
-        waited: bool,
-        probe: &Probe,
-        tolerance: u16,
-    ) -> Cause {
+    pub(super) fn judge(&mut self, interval: Log, probe: &Probe, tolerance: u16) -> Cause {
         /// Before this many successes, an empty bucket rejects several calls.
         const FEW: u16 = 4;
         /// Four octaves: two to three hits after an eighth of K or less.
         const ENOUGH: Coarse = 4 << 4;
-        /// After 1.4 K, the rate is that of the limit.
-        const LATE: Coarse = -(5 << 7);
         let at = i16::try_from(interval.coarse()).unwrap_or(i16::MAX);
         if self.depends_on_the_rate(probe) {
-            (self.share, self.early) = (self.share / 2, 0);
-            (self.began, self.light) = (at, false);
+            (self.share, self.early, self.began) = (self.share / 2, 0, at);
         }
         if self.credit >= ONE && at >= self.began {
             self.credit = self.credit.saturating_sub(ONE);
@@ -96,24 +85,18 @@ impl Noise {
         if successes < FEW {
             return Cause::Rate;
         }
+        if self.early == 0 {
+            self.began = at;
+        }
         // How much sooner than after a quarter of K.
         let sooner =
             Coarse::from(probe.length()).saturating_sub(probe.progress()).saturating_sub(2 << 8);
-        if self.early == 0 {
-            if self.light && at >= self.began && sooner >= LATE {
-                self.began = self.began.wrapping_add(self.slower(at) >> 4);
-            } else {
-                (self.began, self.light) = (at, !waited);
-            }
-        }
-        let fallen = if self.light { self.slower(at) >> 4 } else { 0 };
         let early = Coarse::from(self.early).saturating_add((sooner >> 4).max(-(2 << 4)));
         self.early = u8::try_from(early.max(0)).unwrap_or(u8::MAX);
         if early <= 0 {
             self.share = self.share.saturating_sub(self.share.div_ceil(64));
         }
-        // If hits still come after the rate has fallen, it is less likely to be their cause.
-        if early.saturating_add(fallen.into()) <= ENOUGH {
+        if early <= ENOUGH {
             return Cause::Rate;
         }
         self.early = 0;
@@ -131,11 +114,6 @@ impl Noise {
         } else {
             Cause::Rate
         }
-    }
-
-    /// How much longer this interval is than when the evidence began, coarsely.
-    fn slower(&self, at: i16) -> i16 {
-        at.saturating_sub(self.began)
     }
 
     /// Whether rejections come at the higher rates of each epoch, although successes come at all of them.
@@ -169,7 +147,6 @@ fields!(Noise {
     credit: u16,
     apart: u16,
     began: i16,
-    light: bool,
     early: u8,
     calls: i8,
     rejected: i8

@@ -31,7 +31,7 @@ DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
 MOST_OWN = 8
 """As many misses of retries, without one of a first attempt, are evidence."""
-PHASE_BYTES = 37
+PHASE_BYTES = 36
 CAP_BYTES = 5
 THROTTLED, BUSY = 1, 2
 """What the latest unconfirmed rejection said."""
@@ -420,10 +420,18 @@ class Adaptive(Law):
             crowded = self.phase.cap is not None and sample.in_flight > 0
             knows = self.phase.together or (crowded and not retry)
             return told or self.is_confirmed(sample) or (knows and first)
+        suspect, self.suspect = self.suspect, 0
+        if suspect > 0 and sample.attempt < 2:
+            return True
         if retry and not told:
             many = first and self.own == MOST_OWN
             self.own = 0 if many else self.own
             return many
+        free = sample.tries_again and not retry and not sample.rate_limited and self.interval_end <= sample.sent
+        if first and free and self.apart >= log(self.round_trip()):
+            # The client was slower than its rate. Only the rejection of the retry shows that the rate is the cause.
+            self.suspect = THROTTLED
+            return False
         paced = self.phase
         chance = paced.successes < 4 and paced.rejected < paced.successes
         # If the server says that enough is left, another rejection has to confirm the first.
@@ -434,14 +442,14 @@ class Adaptive(Law):
         begins = first or pending
         if begins and chance:
             paced.rejected = min(paced.rejected + 1, 255)
-        return begins and not chance and not self.is_noise(told, sample.rate_limited)
+        return begins and not chance and not self.is_noise(told)
 
-    def is_noise(self, told, waited):
+    def is_noise(self, told):
         """Whether the first rejection of a run is noise. What a server says about its limit never is."""
         hinted = self.hinted
         if told or hinted.knows() or self.tolerance == 0:
             return False
-        noise = self.phase.noise.judge(self.apart, waited, self.phase, self.tolerance)
+        noise = self.phase.noise.judge(self.apart, self.phase, self.tolerance)
         if isinstance(noise, bool):
             return noise
         self.phase.begin_at(noise)
@@ -618,7 +626,9 @@ class Adaptive(Law):
     def success(self, sample, confirmed, chance):
         retried = sample.fresh and sample.attempt > 0
         self.own = 0 if retried else self.own
-        if sample.attempt > 1 and self.suspect > 0:
+        if not self.is_open():
+            self.suspect = 0
+        elif sample.attempt > 1 and self.suspect > 0:
             # Neither chance nor this call explains so many rejections of it.
             self.score = min(self.score + 6 * min(sample.attempt - 1, 4), 255)
         probing = self.is_open() and self.phase.probing

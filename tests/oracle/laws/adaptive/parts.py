@@ -240,13 +240,12 @@ class Open:
 class Noise:
     """The share of calls that are rejected at every rate, with 12 fractional bits, and a credit of rejections."""
 
-    FIELDS = "share u16 credit u16 apart u16 began i16 light flag early u8 calls i8 rejected i8"
+    FIELDS = "share u16 credit u16 apart u16 began i16 early u8 calls i8 rejected i8"
 
     def __init__(self):
         self.share = self.credit = 0
         self.apart = 0  # The mean number of successes between two hits, in eighths.
         self.began = self.early = 0  # The evidence, in sixteenths of an octave, and the interval when it began.
-        self.light = False  # Whether the rejected call had not waited then.
         self.calls = self.rejected = 0  # The mean sides of successes, and of rejections beyond that.
 
     @staticmethod
@@ -261,14 +260,14 @@ class Noise:
     def rescale(self, octaves):
         self.began = fit(self.began + (octaves << 8), 16)
 
-    def judge(self, interval, waited, paced, tolerance):
+    def judge(self, interval, paced, tolerance):
         """Whether the first rejection of a run is noise; a number is the interval to return to."""
         at = fit(logs.coarse(interval), 16)
         if self.share > 0:
             self.rejected = self.nearer(self.rejected, paced.side() - self.calls, 3)
             if self.rejected > 56:  # They come at the higher rates.
                 self.rejected = self.early = 0
-                self.share, self.began, self.light = self.share // 2, at, False
+                self.share, self.began = self.share // 2, at
         if self.credit >= 1 << 12 and at >= self.began:
             self.credit -= 1 << 12
             return True
@@ -276,18 +275,14 @@ class Noise:
         self.apart = within(self.apart - self.apart // 8 + served, U16) if self.apart else served * 8
         if served < 4:
             return False
-        sooner = paced.aim() - logs.rough(paced.progress >> 8) - (2 << 8)
         if self.early == 0:
-            if self.light and at >= self.began and sooner >= -640:
-                self.began += fit(at - self.began, 16) // 16
-            else:
-                self.began, self.light = at, not waited
-        fallen = max(fit(at - self.began, 16), 0) >> 4 if self.light else 0
+            self.began = at
+        sooner = paced.aim() - logs.rough(paced.progress >> 8) - (2 << 8)
         early = self.early + max(sooner >> 4, -32)
         self.early = max(0, min(early, 255))
         if early <= 0:
             self.share -= -(-self.share // 64)
-        if early + fallen <= 64:
+        if early <= 64:
             return False
         self.early = 0
         found = within((8 << 12) // self.apart if self.apart else 0, U16)
