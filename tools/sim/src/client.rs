@@ -6,7 +6,7 @@ use tidegate::{Hint, Instant, Outcome, Span};
 
 use crate::PLAIN;
 use crate::chance::{Chance, Stream};
-use crate::scenario::units::Time;
+use crate::scenario::units::{Rate, Time};
 use crate::scenario::{Clients, Demand};
 use crate::server::Refusal;
 use crate::throttle::{Call, Response};
@@ -88,10 +88,22 @@ impl Thread {
             && self.group.steady
             && let Demand::Poisson(rate) = self.group.demand
         {
-            self.arisen = from + self.chance.exponential(rate.interval());
+            self.arise(rate);
             return self.arisen;
         }
         from + self.chance.between(Span::ZERO, START_WITHIN)
+    }
+
+    /// The next call of an open loop arises, at this rate before the steps.
+    fn arise(&mut self, rate: Rate) {
+        let mut next = self.arisen + self.chance.exponential(rate.interval());
+        for step in &self.group.steps {
+            if next >= step.at.instant() {
+                let from = self.arisen.max(step.at.instant());
+                next = from + self.chance.exponential(step.rate.interval());
+            }
+        }
+        self.arisen = next;
     }
 
     pub fn begin(&mut self, now: Instant) {
@@ -121,8 +133,7 @@ impl Thread {
             _ if PLAIN => now,
             Demand::Closed | Demand::Work(_) => now,
             Demand::Poisson(rate) => {
-                let gap = self.chance.exponential(rate.interval());
-                self.arisen += gap;
+                self.arise(rate);
                 now.max(self.arisen)
             }
             Demand::Cron { calls, every } => {

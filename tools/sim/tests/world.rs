@@ -74,6 +74,12 @@ fn the_number_of_calls_follows_the_demand() {
         ("demand = { poisson = '5/s' }", 411.0, 590.0),
         // More than one thread can make, so it is never idle.
         ("demand = { poisson = '20/s' }", 995.0, 1_000.0),
+        // 50, and 200 in the next 20 s, with a standard deviation of 16, and none after that.
+        (
+            "demand = { poisson = '1/s' }\nsteps = [{ at = '50s', rate = '10/s' }, { at = '70s', rate = '0/s' }]",
+            190.0,
+            310.0,
+        ),
         ("demand = { on_off = { on = '10s', off = '40s' } }", 195.0, 202.0),
         ("from = '20s'\nto = '30s'", 99.0, 101.0),
     ] {

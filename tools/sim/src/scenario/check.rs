@@ -9,7 +9,7 @@ use super::units::Time;
 use super::{Bad, Clients, Convergence, Demand, Scenario, Stretch, Toward};
 use crate::chance::Spread;
 use crate::controllers;
-use crate::server::{BucketSpec, ServerSpec};
+use crate::server::{BucketSpec, ServerSpec, schedule};
 
 /// An error in a scenario file: where it is, what is wrong, and what would be valid, in one
 /// sentence.
@@ -123,8 +123,9 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
     if group.to.is_some_and(|to| to <= group.from) || group.from >= end {
         return Some("clients must join before they leave, and before the world ends");
     }
-    if group.steady && !matches!(group.demand, Demand::Poisson(_)) {
-        return Some("only clients that call at random (`poisson`) can be steady");
+    let random = matches!(group.demand, Demand::Poisson(_));
+    if (group.steady || !group.steps.is_empty()) && !random {
+        return Some("only clients that call at random (`poisson`) can be steady, or have steps");
     }
     if group.timeout == Some(Time::default()) {
         return Some("a timeout must be longer than zero");
@@ -149,7 +150,7 @@ fn clients(group: &Clients, scenario: &Scenario) -> Option<&'static str> {
         }
         _ => {}
     }
-    None
+    schedule::fault(group.steps.iter().map(|step| step.at))
 }
 
 fn check_stretch(stretch: &Stretch, scenario: &Scenario) -> Option<&'static str> {

@@ -16,7 +16,7 @@ use tidegate::Policy;
 use toml::Spanned;
 
 use crate::chance::Spread;
-use crate::server::{Refusal, ServerSpec};
+use crate::server::{Refusal, ServerSpec, Step};
 pub use check::ScenarioError;
 pub use law::{JitterSpec, LawSpec, OverSpec, RecoverySpec};
 pub use measure::{Convergence, Show, Stretch, Toward};
@@ -89,6 +89,9 @@ pub struct Clients {
     /// Whether the first call of each thread arises at random like later ones, instead of at once.
     #[serde(default, skip_serializing_if = "crate::scenario::is_usual")]
     pub steady: bool,
+    /// The later rates of calls that arise at random.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
     /// A law for this group instead of the law under test. Such clients are strangers.
     pub law: Option<String>,
     /// How long after its start a call may still be sent.

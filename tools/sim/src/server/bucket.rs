@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Span};
 use tidegate_limits::Limit as _;
 
-use super::schedule::{Schedule, Step, as_calls, in_order};
+use super::schedule::{self, Schedule, Step, as_calls};
 use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::{GRAINS_PER_CALL, Rate};
@@ -34,8 +34,7 @@ impl BucketSpec {
         if self.start.is_some_and(|start| start > self.burst) {
             return Some("a bucket cannot start with more than its burst");
         }
-        let rising = in_order(self.steps.iter().map(|step| step.at));
-        (!rising).then_some("steps must be in order of time, after the start of the world")
+        schedule::fault(self.steps.iter().map(|step| step.at))
     }
 }
 

@@ -7,7 +7,7 @@ mod fault;
 mod guard;
 mod hint;
 mod queue;
-mod schedule;
+pub(crate) mod schedule;
 #[cfg(feature = "full")]
 mod sliding;
 mod strangers;

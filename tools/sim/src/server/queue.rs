@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 use tidegate::{Instant, Outcome, Span};
 
-use super::schedule::in_order;
+use super::schedule;
 use super::{Limit, Ruling, Standing};
 use crate::chance::Chance;
 use crate::scenario::units::Time;
@@ -37,8 +37,7 @@ impl QueueSpec {
         if self.workers == 0 || means.any(|mean| mean == Time::default()) {
             return Some("a queueing server needs at least 1 worker and service times above 0");
         }
-        let rising = in_order(self.steps.iter().map(|step| step.at));
-        (!rising).then_some("steps must be in order of time, after the start of the world")
+        schedule::fault(self.steps.iter().map(|step| step.at))
     }
 }
 

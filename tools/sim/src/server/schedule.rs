@@ -54,10 +54,11 @@ impl Schedule {
     }
 }
 
-/// Whether the times rise and are after the start of the world.
-pub fn in_order(times: impl IntoIterator<Item = Time>) -> bool {
+/// What is wrong with the times of steps, if anything.
+pub fn fault(times: impl IntoIterator<Item = Time>) -> Option<&'static str> {
     let mut last = Time::default();
-    times.into_iter().all(|time| std::mem::replace(&mut last, time) < time)
+    let rise = times.into_iter().all(|time| std::mem::replace(&mut last, time) < time);
+    (!rise).then_some("steps must be in order of time, after the start of the world")
 }
 
 pub fn as_calls(grains: u128) -> f64 {

@@ -93,6 +93,7 @@ pub fn draw(purpose: Purpose, number: u64, family: Family, index: u32) -> Drawn 
         Family::Cron => mixed::cron(dice),
         Family::Wake => mixed::wake(dice),
         Family::Near => mixed::near(dice),
+        Family::Light => mixed::light(dice, index),
         Family::Nodes => mixed::nodes(dice),
         Family::Latecomer => mixed::latecomer(dice),
         Family::Fair => mixed::fair(dice),

@@ -85,12 +85,13 @@ families! {
     Nodes: "nodes",
     Latecomer: "latecomer",
     Fair: "fair",
+    Light: "light",
 }
 
 impl Family {
     /// Whether latency is relative to that of the oracle.
     pub const fn has_oracle(self) -> bool {
-        matches!(self, Self::Cron | Self::Wake | Self::Near)
+        matches!(self, Self::Cron | Self::Wake | Self::Near | Self::Light)
     }
 
     /// The worlds of the family, in the words of the README.
@@ -115,7 +116,7 @@ pub const TURN: [Family; 20] = {
     ]
 };
 
-/// The families of mixed traffic, except the slow one.
+/// The families of mixed traffic, except the slow one and the one of light use.
 pub const MIXED: &[Family] =
     Family::ALL.split_at(Family::Fair as usize).0.split_at(Family::Noise as usize).1;
 
@@ -130,7 +131,7 @@ pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {
     turn.iter().cycle().take(worlds as usize).map(number).collect()
 }
 
-/// A set of hints. Each includes the previous ones, except `Quota` and `Reset`.
+/// A set of hints. Up to `Everything`, each includes the previous ones, except `Quota` and `Reset`.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Hints {
     Blind,
@@ -141,16 +142,25 @@ pub enum Hints {
     /// `Retry-After`, the remaining calls and the reset.
     Reset,
     Everything,
+    /// The remaining calls and the reset, without `Retry-After`.
+    OnlyReset,
+    /// The limit with its period alone.
+    OnlyQuota,
 }
 
 impl Hints {
-    pub const ALL: [Self; 6] = [
+    /// The sets that every world is run with.
+    pub const USUAL: &[Self] = Self::ALL.split_at(Self::OnlyReset as usize).0;
+
+    pub const ALL: [Self; 8] = [
         Self::Blind,
         Self::RetryAfter,
         Self::Remaining,
         Self::Quota,
         Self::Reset,
         Self::Everything,
+        Self::OnlyReset,
+        Self::OnlyQuota,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -161,6 +171,8 @@ impl Hints {
             Self::Quota => "remaining+quota",
             Self::Reset => "remaining+reset",
             Self::Everything => "everything",
+            Self::OnlyReset => "reset",
+            Self::OnlyQuota => "quota",
         }
     }
 
@@ -173,6 +185,8 @@ impl Hints {
             Self::Quota => [true, true, false, true],
             Self::Reset => [true, true, true, false],
             Self::Everything => [true; 4],
+            Self::OnlyReset => [false, true, true, false],
+            Self::OnlyQuota => [false, false, false, true],
         }
     }
 }

@@ -89,7 +89,7 @@ const UNFAIR: Column = ("1 − Jain", |row| row.score.unfair, 1.0);
 
 fn columns(family: Family) -> Vec<Column> {
     let more: Vec<Column> = match family {
-        Family::App | Family::Cron | Family::Wake | Family::Near => {
+        Family::App | Family::Cron | Family::Wake | Family::Near | Family::Light => {
             return vec![("latency over oracle's", |row| row.wait, 1.0), REJECTED, UNFAIR];
         }
         Family::Cold => {

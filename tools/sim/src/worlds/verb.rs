@@ -28,7 +28,7 @@ pub struct Worlds {
     /// Draw only worlds of this family
     #[arg(long, value_parser = |name: &str| one(&Family::ALL, Family::name, name))]
     family: Option<Family>,
-    /// Sets of hints, separated by commas [default: all]
+    /// Sets of hints, separated by commas [default: all but reset and quota]
     #[arg(long, value_name = "SET,...", value_delimiter = ',', value_parser = |name: &str| one(&Hints::ALL, Hints::name, name))]
     hints: Vec<Hints>,
     /// Runs of each world
@@ -66,7 +66,7 @@ impl Worlds {
             None => &worlds::TURN[..],
         };
         let drawn: Vec<Drawn> = worlds::plan(self.worlds, turn).into_iter().map(draw).collect();
-        let sets = if self.hints.is_empty() { Hints::ALL.to_vec() } else { self.hints.clone() };
+        let sets = if self.hints.is_empty() { Hints::USUAL.to_vec() } else { self.hints.clone() };
         if let Some(directory) = &self.write {
             return write(&drawn, &sets, directory);
         }

@@ -36,16 +36,17 @@ fn traffic(dice: &mut Dice) -> (Text, Facts) {
     (text, facts)
 }
 
-/// The shares of random rejections, in turn.
-const NOISE: [f64; 5] = [0.01, 0.001, 0.05, 0.003, 0.02];
-
 pub(super) fn noise(dice: &mut Dice, index: u32) -> (Text, Facts) {
     let (mut text, facts) = traffic(dice);
-    let share = NOISE[(index as usize + 4) % NOISE.len()];
+    reject(dice, &mut text, [0.02, 0.01, 0.001, 0.05, 0.003][index as usize % 5]);
+    (text, facts)
+}
+
+/// Adds random rejections of this share of all calls.
+fn reject(dice: &mut Dice, text: &mut Text, share: f64) {
     let (reply, to) = (dice.pick(&["throttled", "busy"]), time(text.end));
     _ = write!(text.title, ", {} % {reply} at random", share * 100.0);
     text.server = format!("faults = [{{ to = \"{to}\", share = {share}, reply = \"{reply}\" }}]\n");
-    (text, facts)
 }
 
 pub(super) fn bad(dice: &mut Dice) -> (Text, Facts) {
@@ -170,12 +171,18 @@ pub(super) fn sliding(dice: &mut Dice, late: f64) -> (Text, Facts) {
     crowded(dice, &limit, (text, facts))
 }
 
-pub(super) fn bans(dice: &mut Dice) -> (Text, Facts) {
+/// A bucket of at most `most` calls a second for 1 to 8 clients of so many threads.
+fn few(dice: &mut Dice, least: f64, threads: f64, most: f64) -> (Way, u32, Limit) {
     let (way, number) = (way(dice), dice.count(1, 8.0));
-    let per_second = dice.log(0.1, (f64::from(number) * 32.0 / way.trip).min(100.0));
+    let per_second = dice.log(least, (f64::from(number) * threads / way.trip).min(most));
     let burst = dice.count(number + 2, 30.0 * per_second);
     let limit = bucket(dice, per_second, burst);
-    let own = threads(dice, number, per_second, way.trip);
+    (way, number, limit)
+}
+
+pub(super) fn bans(dice: &mut Dice) -> (Text, Facts) {
+    let (way, number, limit) = few(dice, 0.1, 32.0, 100.0);
+    let own = threads(dice, number, limit.rate, way.trip);
     let (mut text, facts) = closed(dice, &way, &limit, number, own, 4_000.0);
     // The run is at least eight bans long.
     let length = dice.log(10.0, 3_600.0).min(text.end / 8.0);
@@ -251,14 +258,34 @@ pub(super) fn wake(dice: &mut Dice) -> (Text, Facts) {
 }
 
 pub(super) fn near(dice: &mut Dice) -> (Text, Facts) {
-    let (way, number) = (way(dice), dice.count(1, 8.0));
-    let per_second = dice.log(0.05, (f64::from(number) * 16.0 / way.trip).min(200.0));
-    let burst = dice.count(number + 2, 30.0 * per_second);
-    let limit = bucket(dice, per_second, burst);
-    let load = per_second * dice.even(0.85, 0.97);
+    let (way, number, limit) = few(dice, 0.05, 16.0, 200.0);
+    let load = limit.rate * dice.even(0.85, 0.97);
     let demand = poisson(number, load, way.trip);
     let (mut text, facts) = open(dice, &way, &limit, number, demand, 4_000.0);
-    _ = write!(text.title, ", {:.0} % requested", 100.0 * load / per_second);
+    _ = write!(text.title, ", {:.0} % requested", 100.0 * load / limit.rate);
+    (text, facts)
+}
+
+/// Clients that request little, and some of them much in between, with random rejections.
+pub(super) fn light(dice: &mut Dice, index: u32) -> (Text, Facts) {
+    let (way, number, limit) = few(dice, 0.05, 16.0, 200.0);
+    let [load, peak] = [dice.log(0.01, 0.1), dice.even(0.3, 0.9)].map(|part| part * limit.rate);
+    let own = poisson(number, peak, way.trip).0;
+    let each = |load: f64| rate(load / f64::from(number * own));
+    let demand = format!("{{ poisson = \"{}\" }}\nsteady = true", each(load));
+    let (mut text, facts) = open(dice, &way, &limit, number, (own, demand), 0.0);
+    text.end = 2_000.0 * f64::from(number) / load;
+    (text.bin, text.world) = (text.end / 300.0, "stop_after_calls = 200000\n".into());
+    _ = write!(text.title, ", {} requested", rate(load));
+    if dice.happens(0.5) {
+        let from = text.end / 3.0;
+        let to = from + (3_000.0 * f64::from(number) / peak).min(from);
+        _ = write!(text.title, ", {} from {from:.0} s to {to:.0} s", rate(peak));
+        let step = |at, load| format!("{{ at = \"{}\", rate = \"{}\" }}", time(at), each(load));
+        _ = writeln!(text.clients, "steps = [{}, {}]", step(from, peak), step(to, load));
+    }
+    let shares = [0.01, 0.001, 0.02, 0.003, 0.0005];
+    reject(dice, &mut text, shares[index as usize % 5]);
     (text, facts)
 }
 
