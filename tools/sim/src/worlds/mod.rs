@@ -17,75 +17,69 @@ pub use picture::picture;
 pub use runs::{Failed, Results, Settings, run};
 pub use score::{Score, harm};
 
-/// The purpose of a set of worlds. The two sets are disjoint for every seed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Purpose {
-    /// Worlds to tune a law with.
-    Development,
-    /// Worlds to measure it with.
-    Validation,
-}
-
-impl Purpose {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Development => "development",
-            Self::Validation => "validation",
-        }
-    }
-}
-
-/// Defines the families, and the distribution of their worlds.
-const README: &str = include_str!("../../scenarios/README.md");
-
-macro_rules! families {
-    ($($family:ident: $name:literal,)*) => {
+/// An enum whose variants have names.
+macro_rules! named {
+    ($(#[$about:meta])* $kind:ident: $($(#[$more:meta])* $one:ident = $name:literal,)*) => {
+        $(#[$about])*
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-        pub enum Family {
-            $($family,)*
+        pub enum $kind {
+            $($(#[$more])* $one,)*
         }
 
-        impl Family {
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$family),*];
+        impl $kind {
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$one),*];
 
             pub const fn name(self) -> &'static str {
                 match self {
-                    $(Self::$family => $name,)*
+                    $(Self::$one => $name,)*
                 }
             }
         }
     };
 }
 
-families! {
-    Saturated: "saturated",
-    App: "app",
-    Cold: "cold",
-    Steps: "steps",
-    Outages: "outages",
-    Small: "small",
-    Strict: "strict",
-    Pools: "pools",
-    Second: "second",
-    Streams: "streams",
-    Lying: "lying",
-    Noise: "noise",
-    Bad: "bad",
-    Strangers: "strangers",
-    Nested: "nested",
-    Sliding: "sliding",
-    Delayed: "delayed",
-    Bans: "bans",
-    Flight: "flight",
-    Leaps: "leaps",
-    Tenants: "tenants",
-    Cron: "cron",
-    Wake: "wake",
-    Near: "near",
-    Nodes: "nodes",
-    Latecomer: "latecomer",
-    Fair: "fair",
-    Light: "light",
+named! {
+    /// The purpose of a set of worlds. The two sets are disjoint for every seed.
+    Purpose:
+    /// Worlds to tune a law with.
+    Development = "development",
+    /// Worlds to measure it with.
+    Validation = "validation",
+}
+
+/// Defines the families, and the distribution of their worlds.
+const README: &str = include_str!("../../scenarios/README.md");
+
+named! {
+    Family:
+    Saturated = "saturated",
+    App = "app",
+    Cold = "cold",
+    Steps = "steps",
+    Outages = "outages",
+    Small = "small",
+    Strict = "strict",
+    Pools = "pools",
+    Second = "second",
+    Streams = "streams",
+    Lying = "lying",
+    Noise = "noise",
+    Bad = "bad",
+    Strangers = "strangers",
+    Nested = "nested",
+    Sliding = "sliding",
+    Delayed = "delayed",
+    Bans = "bans",
+    Flight = "flight",
+    Leaps = "leaps",
+    Tenants = "tenants",
+    Cron = "cron",
+    Wake = "wake",
+    Near = "near",
+    Nodes = "nodes",
+    Latecomer = "latecomer",
+    Fair = "fair",
+    Light = "light",
 }
 
 impl Family {
@@ -131,50 +125,26 @@ pub fn plan(worlds: u32, turn: &[Family]) -> Vec<(Family, u32)> {
     turn.iter().cycle().take(worlds as usize).map(number).collect()
 }
 
-/// A set of hints. Up to `Everything`, each includes the previous ones, except `Quota` and `Reset`.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Hints {
-    Blind,
-    RetryAfter,
-    Remaining,
+named! {
+    /// A set of hints. Up to `Everything`, each includes the previous ones, except `Quota` and `Reset`.
+    Hints:
+    Blind = "none",
+    RetryAfter = "retry-after",
+    Remaining = "remaining",
     /// Also the limit with its period.
-    Quota,
+    Quota = "remaining+quota",
     /// `Retry-After`, the remaining calls and the reset.
-    Reset,
-    Everything,
+    Reset = "remaining+reset",
+    Everything = "everything",
     /// The remaining calls and the reset, without `Retry-After`.
-    OnlyReset,
+    OnlyReset = "reset",
     /// The limit with its period alone.
-    OnlyQuota,
+    OnlyQuota = "quota",
 }
 
 impl Hints {
     /// The sets that every world is run with.
     pub const USUAL: &[Self] = Self::ALL.split_at(Self::OnlyReset as usize).0;
-
-    pub const ALL: [Self; 8] = [
-        Self::Blind,
-        Self::RetryAfter,
-        Self::Remaining,
-        Self::Quota,
-        Self::Reset,
-        Self::Everything,
-        Self::OnlyReset,
-        Self::OnlyQuota,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Blind => "none",
-            Self::RetryAfter => "retry-after",
-            Self::Remaining => "remaining",
-            Self::Quota => "remaining+quota",
-            Self::Reset => "remaining+reset",
-            Self::Everything => "everything",
-            Self::OnlyReset => "reset",
-            Self::OnlyQuota => "quota",
-        }
-    }
 
     /// Whether it includes `retry_after`, `remaining`, `reset` and `quota`.
     const fn has(self) -> [bool; 4] {
