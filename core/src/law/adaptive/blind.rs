@@ -24,9 +24,6 @@ const OUTAGE: Span = Span::from_secs(60);
 /// A rejection that says that enough is left for the call counts as much as so many successes.
 const ROOM: u8 = 24;
 
-/// As many rejections of retries, while other calls are served, are evidence.
-pub(super) const MOST_OWN: u8 = 8;
-
 impl AdaptiveState {
     /// A call failed. That says nothing about the rate, and one call may fail each time. So nothing
     /// changes until so many calls have failed in a row that the server is down.
@@ -41,7 +38,7 @@ impl AdaptiveState {
         self.suspect = Suspect::None;
         self.note_miss(sample, sample.attempt == 0);
         if sample.attempt > 0 {
-            self.own = self.own.max(self.own.saturating_add(1).min(MOST_DOUBLINGS));
+            self.own = self.own.saturating_add(1).min(MOST_DOUBLINGS);
         }
         if self.run.server == Server::Outage || sample.attempt > 0 {
             self.back_off(sample.now, Span::ZERO, sample.attempt, rng);
@@ -90,7 +87,7 @@ impl AdaptiveState {
         }
         let new = told || sample.attempt == 0;
         self.note_miss(sample, new);
-        self.own = self.own.saturating_add(u8::from(!new)).min(MOST_OWN);
+        self.own = self.own.saturating_add(u8::from(!new)).min(MOST_DOUBLINGS);
         if !self.is_open() || sample.attempt > 0 {
             self.back_off(now, cooldown, sample.attempt, rng);
         }
@@ -118,9 +115,7 @@ impl AdaptiveState {
             return true;
         }
         if retry && !told {
-            let many = begins && self.own >= MOST_OWN;
-            self.own = if many { 0 } else { self.own };
-            return many;
+            return false;
         }
         if begins && self.was_slower(sample) {
             self.suspect = Suspect::Throttled;

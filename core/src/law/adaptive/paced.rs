@@ -131,7 +131,7 @@ impl AdaptiveState {
     ) {
         let counts_once = self.is_open() && !self.run.fails();
         let most = if counts_once { u8::try_from(attempt).unwrap_or(u8::MAX) } else { u8::MAX };
-        let doublings = self.doublings(self.run.misses).max(self.own.min(MOST_DOUBLINGS)).min(most);
+        let doublings = self.doublings(self.run.misses).max(self.own).min(most);
         let interval = self.doubled(doublings, now).max(self.quota()).span();
         self.release = self.release.max(self.about(interval, now, cooldown, rng));
     }

@@ -1,12 +1,11 @@
 //! The states, and how they are written to a snapshot.
 
-use super::blind::MOST_OWN;
 use super::cost::Usual;
 use super::hinted::Hinted;
 use super::log::Log;
 use super::meter::Meter;
 use super::open::Open;
-use super::paced::Paced;
+use super::paced::{MOST_DOUBLINGS, Paced};
 use super::{Adaptive, AdaptiveState};
 use crate::law::record::{longest, record};
 use crate::snapshot::{Field, Reader, Writer, fields};
@@ -167,4 +166,4 @@ fields!(AdaptiveState {
     hinted: Hinted,
 });
 
-record!(Adaptive, AdaptiveState where |_law, state| state.run.is_reached() && state.own <= MOST_OWN);
+record!(Adaptive, AdaptiveState where |_law, state| state.run.is_reached() && state.own <= MOST_DOUBLINGS);

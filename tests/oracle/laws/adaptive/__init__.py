@@ -29,8 +29,8 @@ SLOWEST = 52 << 24
 LATENESS = SECOND // 500
 DARK = 4
 """After this many consecutive rejections, the server is assumed to serve nothing for a while."""
-MOST_OWN = 8
-"""As many misses of retries, without one of a first attempt, are evidence."""
+MOST_OWN = 4
+"""The count of misses of retries stops here."""
 PHASE_BYTES = 36
 CAP_BYTES = 5
 THROTTLED, BUSY = 1, 2
@@ -368,7 +368,7 @@ class Adaptive(Law):
         self.suspect = 0
         self.note_miss(sample.now, sample.attempt == 0, False)
         if sample.attempt > 0:
-            self.own = max(self.own, min(self.own + 1, 4))
+            self.own = min(self.own + 1, MOST_OWN)
         out = self.is_out()
         if out or sample.attempt > 0:
             self.back_off(sample.now, 0, sample.attempt, chance)
@@ -424,9 +424,7 @@ class Adaptive(Law):
         if suspect > 0 and sample.attempt < 2:
             return True
         if retry and not told:
-            many = first and self.own == MOST_OWN
-            self.own = 0 if many else self.own
-            return many
+            return False
         free = sample.tries_again and not retry and not sample.rate_limited and self.interval_end <= sample.sent
         if first and free and self.apart >= log(self.round_trip()):
             # The client was slower than its rate. Only the rejection of the retry shows that the rate is the cause.
@@ -500,7 +498,7 @@ class Adaptive(Law):
     def delay_retries(self, now, cooldown, attempt, chance):
         """Retries wait longer than first attempts: up to 2^4 intervals, or longer with few others. Before
         there is a rate, several calls that are rejected together count once."""
-        doublings = max(self.doublings(self.misses), min(self.own, 4))
+        doublings = max(self.doublings(self.misses), self.own)
         if self.is_open() and not self.down:
             doublings = min(doublings, attempt)
         interval = self.doubled(doublings, now)
