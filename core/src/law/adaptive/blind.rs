@@ -292,7 +292,7 @@ impl AdaptiveState {
     }
 
     /// The first rejection ends slow start: from now on calls are paced. If it is that of one call of a client that
-    /// calls rarely, its rate is not that of the server: returns the target, twice that rate.
+    /// calls rarely, its rate is not that of the server: returns the target, one call per round trip.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) -> Option<Log> {
         let sent = open.interval(self.interval_end, now, self.round_trip());
         // Of a burst, the server may have served only a part: halfway to that, on a logarithmic scale.
@@ -307,7 +307,7 @@ impl AdaptiveState {
         let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
         self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
         self.begin_paced(now);
-        rarely.then(|| (sent - Log::OCTAVE).max(Log::ZERO))
+        rarely.then(|| Log::of_span(self.round_trip()))
     }
 
     /// A call was served.
