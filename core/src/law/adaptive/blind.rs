@@ -123,9 +123,9 @@ impl AdaptiveState {
         }
         // What a server says about its limit is never noise.
         let tolerance = if told || self.hinted.knows() { 0 } else { tolerance };
-        // If it says that enough is left, it may reject only this call, and another rejection has to confirm it.
+        // If enough is left, it may reject only this call, and another rejection has to confirm it.
         let pending = core::mem::take(&mut self.score) > 0;
-        if begins && !pending && sample.hint.has_room(sample.cost) {
+        if begins && !pending && self.is_unexplained(sample) {
             self.score = ROOM;
             return false;
         }

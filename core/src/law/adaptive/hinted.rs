@@ -62,7 +62,18 @@ const UNKNOWN: u32 = u32::MAX;
 /// After this many calls that did not wait, the client is app-limited.
 const APP_LIMITED: u8 = 16;
 
+/// Whether this is a rejection without any hint, beside which earlier hints still apply.
+fn is_bare(sample: &Sample<'_>) -> bool {
+    let says = sample.hint.describes_limit() || sample.hint.cooldown().is_some();
+    sample.outcome != Outcome::Ok && !says
+}
+
 impl Hinted {
+    /// Whether the calls in flight leave an eighth of the pool to other clients.
+    fn leaves_room(&self, in_flight: u16) -> bool {
+        self.left != UNKNOWN && self.left > (self.most / 8).saturating_add(in_flight.into())
+    }
+
     pub(super) fn new() -> Self {
         Self { left: UNKNOWN, busy: APP_LIMITED, ..Self::default() }
     }
@@ -149,14 +160,22 @@ impl AdaptiveState {
     /// Whether what remains covers the calls in flight, one more call, and a reserve for other
     /// clients: an eighth of the pool.
     pub(super) fn has_room(&self, in_flight: u16) -> bool {
-        let Hinted { left, most, busy, .. } = self.hinted;
-        let needed = (most / 8).saturating_add(in_flight.into());
-        busy == 0 && !self.is_open() && left != UNKNOWN && left > needed
+        self.hinted.busy == 0 && !self.is_open() && self.hinted.leaves_room(in_flight)
+    }
+
+    /// Whether a rejection, or if it says nothing the latest response that did, says that enough is left for the call.
+    pub(super) fn is_unexplained(&self, sample: &Sample<'_>) -> bool {
+        sample.hint.has_room(sample.cost)
+            || is_bare(sample) && self.hinted.leaves_room(sample.in_flight)
     }
 
     /// Stores the hints of a response.
     pub(super) fn hear(&mut self, sample: &Sample<'_>) {
         let hint = sample.hint;
+        if is_bare(sample) {
+            self.hinted.busy = APP_LIMITED;
+            return;
+        }
         let limit = hint.limit.unwrap_or(0);
         let calls = self.usual.calls_in(limit);
         if let (1.., Some(period)) = (limit, hint.period) {

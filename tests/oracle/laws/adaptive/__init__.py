@@ -318,6 +318,9 @@ class Adaptive(Law):
 
     def hear(self, sample):
         hinted, hint, calls_in = self.hinted, sample.hint, self.usual.calls_in
+        if self.is_bare(sample):
+            hinted.busy = APP_LIMITED
+            return
         limit = calls_in(hint.limit or 0)
         if hint.limit and hint.period is not None:
             unit = unit_of(hint.limit, hint.period)
@@ -408,6 +411,12 @@ class Adaptive(Law):
         """Whether the server says that enough is left for the call."""
         return sample.hint.left is not None and sample.hint.left >= sample.cost
 
+    def is_bare(self, sample):
+        """Whether this is a rejection without any hint."""
+        hint = sample.hint
+        says = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period, hint.cooldown()))
+        return sample.outcome != "ok" and not says
+
     def is_alone(self, sample):
         """Whether the server may reject only this call: rejected twice before, while others are served."""
         return sample.attempt > 1 and self.calls == 0
@@ -434,7 +443,8 @@ class Adaptive(Law):
         chance = paced.successes < 4 and paced.rejected < paced.successes
         # If the server says that enough is left, another rejection has to confirm the first.
         pending, self.score = self.score > 0, 0
-        if first and not pending and self.has_room(sample):
+        bare = self.is_bare(sample) and self.hinted.leaves_room(sample.in_flight)
+        if first and not pending and (bare or self.has_room(sample)):
             self.score = 24
             return False
         begins = first or pending

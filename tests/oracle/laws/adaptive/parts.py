@@ -443,7 +443,9 @@ class Hinted:
         return min(max(1, self.left // (8 if starts and self.most > 32 else 1) + refilled), U16) if binds and self.left <= U16 else None
 
     def has_room(self, in_flight):
-        known = self.busy == 0 and self.left != UNKNOWN
-        return known and self.left > within(self.most // 8 + in_flight, U32)
+        return self.busy == 0 and self.leaves_room(in_flight)
+
+    def leaves_room(self, in_flight):
+        return self.left != UNKNOWN and self.left > within(self.most // 8 + in_flight, U32)
 
 
