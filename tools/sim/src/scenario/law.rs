@@ -6,7 +6,7 @@ use std::num::{NonZeroU16, NonZeroU32};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
 use tidegate::law::{
-    AnyLaw, Fixed,
+    Adaptive, AnyLaw, Fixed,
     published::{Autosleeper, AutosleeperConfig, Over, Recovery, Tchannel, TchannelConfig},
 };
 use tidegate::{ConfigError, Policy, Quota, Ratio, Span};
@@ -18,6 +18,10 @@ use super::units::{Rate, Time};
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum LawSpec {
+    Adaptive {
+        /// The largest share of rejections that may be noise. The default is the law's.
+        tolerance: Option<f64>,
+    },
     Fixed {
         rate: Rate,
         /// How many calls may be sent at once. The default is 1.
@@ -98,6 +102,14 @@ pub(super) enum LawError {
 impl LawSpec {
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
         let policy = match *self {
+            Self::Adaptive { tolerance } => {
+                let law = Adaptive::DEFAULT;
+                let law = match tolerance {
+                    Some(share) => law.tolerance(ratio(Some(share), None)?),
+                    None => law,
+                };
+                Policy::new(AnyLaw::Adaptive(law))
+            }
             Self::Fixed { rate, burst } => {
                 let (count, period) = rate.count_and_period();
                 let quota = Quota::per(count, period)?.with_burst(burst.unwrap_or(1))?;
