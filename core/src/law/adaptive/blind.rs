@@ -292,7 +292,7 @@ impl AdaptiveState {
     }
 
     /// The first rejection ends slow start: from now on calls are paced. If it is that of one call of a client that
-    /// calls rarely, its rate is not that of the server: returns the target, one call per round trip.
+    /// calls rarely, its rate is not that of the server: returns the target, one call in four round trips.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) -> Option<Log> {
         let sent = open.interval(self.interval_end, now, self.round_trip());
         // Of a burst, the server may have served only a part: halfway to that, on a logarithmic scale.
@@ -303,11 +303,12 @@ impl AdaptiveState {
         };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
         let rarely = open.burst().is_none() && self.run.calls <= 1;
-        let rarely = rarely && sent.octaves(-2) > Log::of_span(self.round_trip());
+        let rarest = Log::of_span(self.round_trip()).octaves(2);
+        let rarely = rarely && sent > rarest;
         let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
         self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
         self.begin_paced(now);
-        rarely.then(|| Log::of_span(self.round_trip()))
+        rarely.then_some(rarest)
     }
 
     /// A call was served.

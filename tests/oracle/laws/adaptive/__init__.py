@@ -530,7 +530,7 @@ class Adaptive(Law):
         rarely = self.phase.measured != 0 and logs.octaves(sent, -2) > log(self.round_trip()) and self.calls <= 1
         self.apart = min(add(add(sent, rejected // 2), 0 if rarely else logs.ratio(7, 4)), SLOWEST)
         self.begin_paced(now)
-        return log(self.round_trip()) if rarely else None
+        return logs.octaves(log(self.round_trip()), 2) if rarely else None
 
     def flight(self):
         """The number of calls in flight at this rate, as a coarse logarithm."""
