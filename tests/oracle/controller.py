@@ -9,7 +9,7 @@ from pacing import Never, Pacing, lately
 from policy import law_of
 
 # The longest record of a law, and a byte for which law it is.
-LAW_BYTES = 1 + 147
+LAW_BYTES = 1 + 150
 GATES_BYTES = 8 + 9
 PACING_BYTES = 16 + 1  # And whether a call waited for it.
 RANKS = ["over-limit", "retry_budget", "too-big", "never"]

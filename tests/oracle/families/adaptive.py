@@ -165,8 +165,26 @@ def cooldowns():
         yield script
 
 
+def places():
+    """Rejections with more calls in flight than at successes limit their number. One more is tried after 256."""
+    for served in (250, 254, 260, 288, 600):
+        script = Script(f"adaptive, one more call in flight after {served}", {"named": "adaptive"}, served, SECOND)
+        script.calls(20, "ok", MS, 5 * MS)
+        script.calls(1, EVIDENT, MS)
+        for others, between in ((2, 12), (1, 12), (0, 12), (2, 12), (4, 12), (4, served), (3, 12), (2, 12), (0, 12), (0, 12)):
+            script.calls(between, "ok", MS)
+            while len(script.outs) < others and (answer := script.poll())[0] != "full":
+                script.after(answer[1] - script.now if answer[0] == "wait" else 0)
+            script.calls(1, "throttled", MS)
+            script.settles(1 if others == 4 else 9, "ok")
+        script.save()
+        script.restore(script.now, 0)
+        script.polls()
+        yield script
+
+
 def vectors():
     scripts = [*map(phases, range(110)), *map(noise, range(8)), *map(windows, range(60))]
-    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs(), *cooldowns()]
+    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs(), *cooldowns(), *places()]
     for script in scripts:
         yield script.vector()

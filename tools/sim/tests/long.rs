@@ -90,6 +90,26 @@ fn clients_keep_to_a_limit_on_calls_in_flight_and_take_no_random_rejections_for_
 }
 
 #[test]
+fn a_client_finds_a_limit_on_calls_in_flight_that_looks_like_one_on_the_rate() {
+    for (server, least) in [
+        ("flight = 4\nwork = { exponential = '1s' }\nbucket = { burst = 20, rate = '10/s' }", 0.9),
+        (
+            "flight = 4\nwork = { uniform = ['0.5s', '1.5s'] }\nbucket = { burst = 20, rate = '10/s' }",
+            0.9,
+        ),
+        (
+            "flight = 8\nwork = { exponential = '0.2s' }\nbucket = { burst = 30, rate = '30/s' }",
+            0.85,
+        ),
+    ] {
+        for [used, throttled] in runs(HOUR, server, "threads = 16", ["ss_util", "ss_throttled"]) {
+            let what = format!("{used} used, {throttled} throttled before {server}");
+            assert!(used >= least && throttled <= 0.03, "{what}");
+        }
+    }
+}
+
+#[test]
 fn random_rejections_seldom_slow_a_client_below_what_it_requests() {
     // One call in a hundred, whatever the rate, of a client that uses a hundredth of the limit.
     let faults = "faults = [{ share = 0.01, from = '0s', to = '2h', reply = 'throttled' }]";

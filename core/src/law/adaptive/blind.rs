@@ -53,6 +53,13 @@ impl AdaptiveState {
         let begins = self.run.calls == 0;
         let tells = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
         let told = tells && !sample.hint.has_room(sample.cost) && !self.is_alone(sample);
+        if sample.fresh
+            && self.run.misses == 0
+            && let Phase::Paced(paced) = &self.phase
+            && self.places.reject(sample.in_flight, paced.probe.successes)
+        {
+            return Move::Slower;
+        }
         let cuts = sample.fresh && self.is_evident(sample, told, tolerance);
         if cuts {
             (self.suspect, self.score) = (Suspect::None, 0);

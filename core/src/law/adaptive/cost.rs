@@ -13,19 +13,18 @@ use crate::snapshot::{Field, Reader, Writer};
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub(super) struct Usual {
-    mean: MeanCost,
     /// log2 of the cost of a usual call, below 28.
     octave: u8,
 }
 
 impl Usual {
-    /// Learns from a call that is sent. Returns by how many octaves the usual cost has grown: zero
+    /// Learns from a call that is sent, and updates the mean. Returns by how many octaves the usual cost has grown: zero
     /// while the mean is between three quarters of the usual cost and three times the usual cost.
-    pub(super) fn see(&mut self, cost: u32) -> i32 {
-        if !self.mean.see(cost) {
+    pub(super) fn see(&mut self, mean: &mut MeanCost, cost: u32) -> i32 {
+        if !mean.see(cost) {
             return 0;
         }
-        let MeanCost(mean) = self.mean;
+        let &mut MeanCost(mean) = mean;
         let usual = 16u32 << self.octave();
         if mean < usual.saturating_mul(3) && mean >= (usual / 4).saturating_mul(3) {
             return 0;
@@ -66,15 +65,14 @@ impl Usual {
 }
 
 impl Field for Usual {
-    const BYTES: usize = 5;
+    const BYTES: usize = 1;
 
     fn write(&self, out: &mut Writer<'_>) {
-        self.mean.write(out);
         out.u8(self.octave);
     }
 
     fn read(input: &mut Reader<'_>) -> Self {
-        let usual = Self { mean: MeanCost::read(input), octave: input.u8() };
+        let usual = Self { octave: input.u8() };
         // The mean is never in a higher octave.
         if usual.octave >= 28 {
             input.reject();
@@ -94,9 +92,9 @@ mod tests {
         for (before, cost, after, octave) in
             [(51, 0, 48, 2), (50, 0, 47, 1), (190, 13, 191, 2), (191, 13, 192, 3), (64, 4, 64, 2)]
         {
-            let mut usual = Usual { mean: MeanCost(before), octave: 2 };
-            assert_eq!(usual.see(cost), i32::from(octave) - 2, "{before}");
-            assert_eq!(usual, Usual { mean: MeanCost(after), octave });
+            let (mut usual, mut mean) = (Usual { octave: 2 }, MeanCost(before));
+            assert_eq!(usual.see(&mut mean, cost), i32::from(octave) - 2, "{before}");
+            assert_eq!((usual, mean), (Usual { octave }, MeanCost(after)));
         }
     }
 
@@ -104,7 +102,7 @@ mod tests {
     fn an_octave_that_no_mean_has_is_rejected_when_it_is_read() {
         for (octave, is_valid) in [(0, true), (27, true), (28, false), (255, false)] {
             let mut record = [0; Usual::BYTES];
-            let usual = Usual { mean: MeanCost(16), octave };
+            let usual = Usual { octave };
             usual.write(&mut Writer::new(&mut record, Instant::ZERO));
             let mut input = Reader::new(&record, Instant::ZERO, Span::ZERO);
             assert_eq!((Usual::read(&mut input), input.is_whole()), (usual, is_valid));

@@ -3,6 +3,7 @@
 use core::num::{NonZeroU8, NonZeroU16};
 
 use super::log::Log;
+use super::places::Places;
 use super::{AdaptiveState, Paced, Phase};
 use crate::law::Sample;
 use crate::outcome::Outcome;
@@ -155,6 +156,7 @@ impl AdaptiveState {
         let refuted = matches!(&self.phase, Phase::Open(open) | Phase::Cooldown(open) if open.told)
             && self.exceeds_quota(now);
         self.phase = Phase::Paced(Paced { refuted, ..Paced::new(self.interval) });
+        self.places = Places::new();
     }
 
     /// Whether what remains covers the calls in flight, one more call, and a reserve for other

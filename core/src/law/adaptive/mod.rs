@@ -9,6 +9,7 @@ mod meter;
 mod noise;
 mod open;
 mod paced;
+mod places;
 mod probe;
 mod state;
 
@@ -22,11 +23,13 @@ use log::Log;
 use meter::Meter;
 use open::Open;
 use paced::Paced;
+use places::Places;
 use state::{DARK, Phase, Rate, Run, Server, Suspect};
 
 use crate::fixed::Ratio;
 use crate::gate::Pacing;
 use crate::law::{Law, Move, Pace, Sample, Sent};
+use crate::mean_cost::MeanCost;
 use crate::outcome::Outcome;
 use crate::rate::Quota;
 use crate::rng::Rng;
@@ -159,7 +162,9 @@ pub struct AdaptiveState {
     fresh_at: Instant,
     /// When the first miss of the latest run arrived.
     missed_at: Instant,
+    mean: MeanCost,
     usual: Usual,
+    places: Places,
     hinted: Hinted,
 }
 
@@ -206,14 +211,19 @@ impl AdaptiveState {
     /// How many calls may be in flight.
     fn concurrency(&self, now: Instant) -> Option<NonZeroU16> {
         let since = now - self.event_at;
-        let open = match &self.phase {
-            Phase::Open(open) => open,
+        let (limit, left) = match &self.phase {
+            Phase::Open(open) => {
+                let limit = open.limit(since);
+                let starts = limit.is_some() && open.cap.is_none();
+                (limit, self.hinted.calls_left(open.refilled, starts))
+            }
             Phase::Cooldown(_) => return Some(NonZeroU16::MIN),
-            Phase::Paced(paced) => return open::limit(paced.wide()?, since),
+            Phase::Paced(paced) => {
+                let search = paced.wide().and_then(|wide| open::limit(wide, since));
+                (search, self.places.limit())
+            }
         };
-        let limit = open.limit(since);
-        let starts = limit.is_some() && open.cap.is_none();
-        match (limit, self.hinted.calls_left(open.refilled, starts)) {
+        match (limit, left) {
             (Some(limit), Some(left)) => Some(limit.min(left)),
             (limit, left) => limit.or(left),
         }
@@ -258,7 +268,7 @@ impl AdaptiveState {
 
     /// A call is sent: updates the usual cost, and with it the interval.
     fn see_cost(&mut self, cost: u32) {
-        let octaves = self.usual.see(cost);
+        let octaves = self.usual.see(&mut self.mean, cost);
         if octaves == 0 {
             return;
         }
@@ -292,7 +302,9 @@ impl Law for Adaptive {
             score: 0,
             fresh_at: Instant::ZERO,
             missed_at: now,
+            mean: MeanCost::default(),
             usual: Usual::default(),
+            places: Places::new(),
             hinted: Hinted::new(),
         }
     }
@@ -388,8 +400,12 @@ impl Law for Adaptive {
             state.see_round_trip(now - sample.sent);
         }
         state.event_at = if state.is_open() { state.event_at.min(now) } else { state.event_at };
-        if served && let Phase::Open(open) = &mut state.phase {
-            open.serve(sample.in_flight);
+        if served {
+            match &mut state.phase {
+                Phase::Open(open) => open.serve(sample.in_flight),
+                Phase::Paced(paced) => state.places.serve(sample.in_flight, paced.probe.successes),
+                Phase::Cooldown(_) => {}
+            }
         }
         // Most responses of most servers contain no hints.
         let tells = sample.hint.describes_limit() || state.hinted.knows();

@@ -6,8 +6,10 @@ use super::log::Log;
 use super::meter::Meter;
 use super::open::Open;
 use super::paced::{MOST_DOUBLINGS, Paced};
+use super::places::Places;
 use super::{Adaptive, AdaptiveState};
 use crate::law::record::{longest, record};
+use crate::mean_cost::MeanCost;
 use crate::snapshot::{Field, Reader, Writer, fields};
 use crate::time::Instant;
 
@@ -162,7 +164,9 @@ fields!(AdaptiveState {
     score: u8,
     fresh_at: Instant,
     missed_at: Instant,
+    mean: MeanCost,
     usual: Usual,
+    places: Places,
     hinted: Hinted,
 });
 

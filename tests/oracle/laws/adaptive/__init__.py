@@ -13,6 +13,7 @@ from laws.adaptive.parts import (
     Noise,
     Open,
     Paced,
+    Places,
     Hinted,
     Usual,
     doubles_after,
@@ -70,7 +71,7 @@ class Adaptive(Law):
         # The evidence before there is a rate: the latest rejection without confirmation, and a score.
         self.suspect = self.score = 0
         self.fresh_at, self.missed_at = 0, now
-        self.hinted = Hinted()
+        self.hinted, self.places = Hinted(), Places()
         self.tolerance = min(part(config["tolerance"], 1 << 12), 512)
         self.configured = Quota(*config["quota"]) if config["quota"] else None
 
@@ -104,7 +105,7 @@ class Adaptive(Law):
 
     def begin_paced(self, now):
         refuted = self.is_open() and self.phase.told and self.exceeds_quota(now)
-        self.phase = Paced(self.apart)
+        self.phase, self.places = Paced(self.apart), Places()
         self.phase.refuted = refuted
 
     def base(self, now):
@@ -159,7 +160,9 @@ class Adaptive(Law):
     def concurrency(self, now):
         passed = since(self.event_at, now)
         if not self.is_open():
-            return limit(within(self.phase.successes + 1, U16), passed) if self.phase.searching else None
+            search = limit(within(self.phase.successes + 1, U16), passed) if self.phase.searching else None
+            limits = (search, self.places.most)
+            return min([limit for limit in limits if limit not in (None, 255)], default=None)
         first = self.phase.limit(passed)
         starts = first is not None and self.phase.cap is None
         limits = [first, self.hinted.calls_left(self.phase.refilled, starts)]
@@ -279,6 +282,8 @@ class Adaptive(Law):
             self.event_at = min(self.event_at, now)
             if served and not self.phase.probing:
                 self.phase.serve(sample.in_flight)
+        elif served:
+            self.places.serve(sample.in_flight, self.phase.successes)
         hint, hinted = sample.hint, self.hinted
         told = any(number is not None for number in (hint.left, hint.reset, hint.limit, hint.period))
         tells = told or hinted.knows()
@@ -384,6 +389,9 @@ class Adaptive(Law):
         hint = sample.hint
         told = any(number is not None for number in (asked, hint.left, hint.reset, hint.limit, hint.period))
         told = told and not self.has_room(sample) and not self.is_alone(sample)
+        if sample.fresh and self.misses == 0 and not self.is_open():
+            if self.places.reject(sample.in_flight, self.phase.successes):
+                return "slower"
         first = self.calls == 0
         cuts = sample.fresh and self.is_evident(sample, told, first)
         if cuts:
@@ -763,7 +771,7 @@ class Adaptive(Law):
         state = self.phase.probing if self.is_open() else 2
         out.variant(PHASE_BYTES, state, lambda out: write(out, self.phase))
         self.server = self.server_state()
-        for thing in (self.meter, self, self.usual, self.hinted):
+        for thing in (self.meter, self, self.usual, self.places, self.hinted):
             write(out, thing)
 
     def read(self, source):
@@ -773,7 +781,7 @@ class Adaptive(Law):
             2: lambda source: read(source, Paced(0)),
         }
         self.phase = source.variant(PHASE_BYTES, kinds)
-        for thing in (self.meter, self, self.usual, self.hinted):
+        for thing in (self.meter, self, self.usual, self.places, self.hinted):
             read(source, thing)
         self.down = self.server > 2
         reached = self.calls <= self.misses <= 40 and self.server == self.server_state() and self.suspect <= BUSY

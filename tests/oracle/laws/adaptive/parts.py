@@ -237,6 +237,34 @@ class Open:
         return min(log(lasted) - log(max(1, self.sends)), log(20 * SECOND))
 
 
+class Places:
+    """The server's limit on calls in flight, if there are more of them at rejections than at successes."""
+
+    FIELDS = "most u8 last u8 evidence u8"
+
+    def __init__(self):
+        self.most, self.last, self.evidence = 255, 0, 0
+
+    def serve(self, in_flight, successes):
+        self.last = min(in_flight, 254)
+        if self.most <= self.last + 1 and successes % 256 == 255:
+            self.most = min(self.most + 1, 255)
+
+    def reject(self, in_flight, successes):
+        """Whether the first rejection of a run is that of one more call than before."""
+        in_flight = min(in_flight, 254)
+        full, more = self.most <= in_flight + 1, in_flight > self.last
+        if more:
+            self.evidence = min(self.evidence + 2, 12)
+        elif in_flight < self.last or in_flight > 0:
+            self.evidence = max(self.evidence - (3 if in_flight < self.last else 1), 0)
+        if self.evidence == 0:
+            self.most = 255
+        elif in_flight > 0 and (full or (more and self.evidence >= 8)):
+            self.most = min(self.most, in_flight)
+        return more and full and successes >= 256 and successes % 256 < 32
+
+
 class Noise:
     """The share of calls that are rejected at every rate, with 12 fractional bits, and a credit of rejections."""
 
