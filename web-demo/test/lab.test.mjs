@@ -201,7 +201,7 @@ const WORLDS = [
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { work: 2 } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { think: "500ms" } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { on_off: { on: "10s", off: "5s" } } }] },
-  ...Object.entries({ fixed: { rate: "4/s" }, backoff: {}, autosleeper: {}, tchannel: {} })
+  ...Object.entries({ fixed: { rate: "4/s" }, backoff: {} })
     .map(([kind, parameters]) => ({ only: "Your own", law: "mine", own: { mine: { [kind]: parameters } } })),
   { only: "World" },
   { only: "World", latency: { lognormal: { median: "40ms", sigma: 0.5 } } },
@@ -209,8 +209,7 @@ const WORLDS = [
 
 /** Settings of custom laws that are typed in and differ from the default. */
 const TEXTS = {
-  "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2", "On failure ×": "3", "On success ×": "0.5",
-  "Successes before speeding up": "3", "Jitter ±": "0.7", "Jitter at most": "1ms", "Calls/s at most": "3", "Recovery": "value 1",
+  "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2",
 };
 
 /**

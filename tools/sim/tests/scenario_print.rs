@@ -41,9 +41,7 @@ end = "1h 30min"
 bin = "1500us"
 latency = { lognormal = { median = "40ms", sigma = 0.5 } }
 [laws.mine]
-autosleeper = { up = 1.5, most_spread = "1s" }
-[laws.other]
-tchannel = { recovery = { value = 200 }, over = "reject" }
+backoff = { factor = 1.5, most = "1s", jitter = "none" }
 [server.window]
 limit = 3
 width = "7ns"

@@ -20,13 +20,13 @@ const RUNS: [(&str, &[&str]); 12] = [
     ("g", &["adaptive", "aimd+vegas"]),
     ("h", &["tchannel"]),
     ("autoscaling", &["adaptive"]),
-    ("own", &["article"]),
+    ("own", &["mine", "autosleeper"]),
 ];
 
 const OWN: &str = "
 end = '2min'
-[laws.article]
-autosleeper = { initial = '1ms', most = '15min', up = 1.5, down = 0.6, threshold = 5, spread = 0.0 }
+[laws.mine]
+backoff = { base = '1ms', most = '15min', factor = 1.6, jitter = 'equal', attempts = 9 }
 [server.bucket]
 burst = 5
 rate = '90/min'

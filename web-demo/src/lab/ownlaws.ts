@@ -7,29 +7,17 @@ import { MOST_LAWS, programsOf, type Scenario, type State } from "./state";
 import { HOUR, decimal, rate, time } from "./units";
 
 /** A parameter whose values are numbers of a scenario file. */
-const amount = (label: string, name: string, usual = "default"): Make => text(label, name, usual, Number);
+const amount = (label: string, name: string, usual: string): Make => text(label, name, usual, Number);
 /** A parameter whose values are texts of a scenario file: a time or a rate. */
-const quoted = (label: string, name: string, usual = "default"): Make => text(label, name, usual, String);
-const option = (label: string, name: string, options: string[]): Make => choice(label, name, [["", "default"], ...options.map((name) => [name, name] as const)]);
-
-/** `rate 3` or `value 200`. */
-function recovery(entered: string): Record<string, number> {
-  const [how = "", number] = entered.split(" ");
-  return { [how]: Number(number) };
-}
+const quoted = (label: string, name: string, usual: string): Make => text(label, name, usual, String);
 
 /** The laws with parameters: what their buttons say, and the parameters. */
 const KINDS: Record<string, [string, Make[]]> = {
   fixed: ["Fixed rate", [quoted("Rate", "rate", "10/s"), amount("Burst", "burst", "1")]],
   backoff: ["Backoff", [
     quoted("First delay", "base", "100ms"), quoted("Longest delay", "most", "20s"), amount("Factor", "factor", "2"),
-    option("Jitter", "jitter", ["full", "equal", "none"]), amount("Attempts", "attempts", "unlimited"),
+    choice("Jitter", "jitter", [["", "default"], ["full", "full"], ["equal", "equal"], ["none", "none"]]), amount("Attempts", "attempts", "unlimited"),
   ]],
-  autosleeper: ["AutoSleeper", [
-    quoted("First delay", "initial"), quoted("Longest delay", "most"), amount("On failure ×", "up"), amount("On success ×", "down"),
-    amount("Successes before speeding up", "threshold"), amount("Jitter ±", "spread"), quoted("Jitter at most", "most_spread"),
-  ]],
-  tchannel: ["TChannel", [amount("Calls/s at most", "most"), text("Recovery", "recovery", "default", recovery), option("Over the limit", "over", ["wait", "reject"])]],
 };
 
 export type OwnLaws = NonNullable<Scenario["laws"]>;

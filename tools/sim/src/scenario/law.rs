@@ -1,14 +1,11 @@
 //! Custom laws: parameters under a name that the scenario defines.
 
 use std::collections::BTreeMap;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU16;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tidegate::backoff::{Backoff, Growth, Jitter};
-use tidegate::law::{
-    Adaptive, AnyLaw, Fixed,
-    published::{Autosleeper, AutosleeperConfig, Over, Recovery, Tchannel, TchannelConfig},
-};
+use tidegate::law::{Adaptive, AnyLaw, Fixed};
 use tidegate::{ConfigError, Policy, Quota, Ratio, Span};
 use toml::Spanned;
 
@@ -36,29 +33,6 @@ pub enum LawSpec {
         /// How many attempts a call has, including the first. The default is unlimited.
         attempts: Option<NonZeroU16>,
     },
-    /// A delay that grows on failure and shrinks on success.
-    Autosleeper {
-        /// The delay after the first failure.
-        initial: Option<Time>,
-        most: Option<Time>,
-        /// The factor by which a failure multiplies the delay.
-        up: Option<f64>,
-        /// The factor by which a step down multiplies the delay.
-        down: Option<f64>,
-        /// The number of successes before a step down.
-        threshold: Option<u16>,
-        /// Jitter adds or subtracts up to this share of the delay ...
-        spread: Option<f64>,
-        /// ... but never more than this.
-        most_spread: Option<Time>,
-    },
-    /// A limit per second that busy responses halve.
-    Tchannel {
-        /// The initial and highest limit, in calls a second.
-        most: Option<NonZeroU32>,
-        recovery: Option<RecoverySpec>,
-        over: Option<OverSpec>,
-    },
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -69,24 +43,6 @@ pub enum JitterSpec {
     Full,
     /// From half the delay up to the delay.
     Equal,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoverySpec {
-    /// By this multiple of itself, so that a rate of 3 makes it four times as high.
-    Rate(u32),
-    /// By this many calls a second.
-    Value(u32),
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OverSpec {
-    /// It is rejected immediately.
-    Reject,
-    /// It waits for a second with room.
-    Wait,
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -101,22 +57,24 @@ pub(super) enum LawError {
 
 impl LawSpec {
     pub(super) fn policy(&self) -> Result<Policy, LawError> {
-        let policy = match *self {
+        match *self {
             Self::Adaptive { tolerance } => {
                 let law = Adaptive::DEFAULT;
                 let law = match tolerance {
-                    Some(share) => law.tolerance(ratio(Some(share), None)?),
+                    Some(share) => law.tolerance(ratio(share)?),
                     None => law,
                 };
-                Policy::new(AnyLaw::Adaptive(law))
+                Ok(Policy::adaptive().limits([AnyLaw::Adaptive(law)]).attempts(None))
             }
             Self::Fixed { rate, burst } => {
                 let (count, period) = rate.count_and_period();
                 let quota = Quota::per(count, period)?.with_burst(burst.unwrap_or(1))?;
-                Policy::new(AnyLaw::Fixed(Fixed::new(quota)))
+                Ok(Policy::new(AnyLaw::Fixed(Fixed::new(quota))).attempts(None))
             }
             Self::Backoff { base, most, factor, jitter, attempts } => {
-                let growth = Growth::Exponential(ratio(factor, Ratio::new(2, 1))?);
+                let span = |time: Option<Time>, usual| time.map_or(usual, Time::span);
+                let twice = || Ratio::new(2, 1).ok_or(LawError::Ratio);
+                let growth = Growth::Exponential(factor.map_or_else(twice, ratio)?);
                 let jitter = match jitter {
                     Some(JitterSpec::None) => Jitter::None,
                     Some(JitterSpec::Equal) => Jitter::Equal,
@@ -125,50 +83,14 @@ impl LawSpec {
                 let base = span(base, Span::from_millis(100));
                 let schedule = Backoff::new(growth, jitter, base, span(most, Span::from_secs(20)))?;
                 let unlimited = Policy::new(AnyLaw::Fixed(Fixed::UNLIMITED));
-                return Ok(unlimited.backoff(Some(schedule)).attempts(attempts));
+                Ok(unlimited.backoff(Some(schedule)).attempts(attempts))
             }
-            Self::Autosleeper { initial, most, up, down, threshold, spread, most_spread } => {
-                let usual = AutosleeperConfig::DEFAULT;
-                let law = Autosleeper::new(AutosleeperConfig {
-                    initial: span(initial, usual.initial),
-                    most: span(most, usual.most),
-                    up: ratio(up, Some(usual.up))?,
-                    down: ratio(down, Some(usual.down))?,
-                    threshold: threshold.unwrap_or(usual.threshold),
-                    spread: ratio(spread, Some(usual.spread))?,
-                    most_spread: span(most_spread, usual.most_spread),
-                })?;
-                Policy::new(AnyLaw::Autosleeper(law)).backoff(None)
-            }
-            Self::Tchannel { most, recovery, over } => {
-                let usual = TchannelConfig::DEFAULT;
-                let law = Tchannel::new(TchannelConfig {
-                    most: most.unwrap_or(usual.most),
-                    recovery: match recovery {
-                        Some(RecoverySpec::Rate(rate)) => Recovery::Rate(rate),
-                        Some(RecoverySpec::Value(value)) => Recovery::Value(value),
-                        None => usual.recovery,
-                    },
-                    over: match over {
-                        Some(OverSpec::Reject) => Over::Reject,
-                        Some(OverSpec::Wait) => Over::Wait,
-                        None => usual.over,
-                    },
-                })?;
-                Policy::new(AnyLaw::Tchannel(law))
-            }
-        };
-        Ok(policy.attempts(None))
+        }
     }
 }
 
-fn span(time: Option<Time>, usual: Span) -> Span {
-    time.map_or(usual, Time::span)
-}
-
-fn ratio(value: Option<f64>, usual: Option<Ratio>) -> Result<Ratio, LawError> {
+fn ratio(value: f64) -> Result<Ratio, LawError> {
     const ONE: u32 = 1_000_000;
-    let Some(value) = value else { return usual.ok_or(LawError::Ratio) };
     let millionths = libm::round(value * f64::from(ONE));
     let near = libm::fabs(value - millionths / f64::from(ONE)) < 1e-9;
     let ratio = Ratio::new(millionths as u32, ONE);
@@ -204,7 +126,7 @@ mod tests {
 
     #[test]
     fn missing_parameters_are_those_of_the_law_of_that_name() {
-        for name in ["backoff", "autosleeper", "tchannel"] {
+        for name in ["adaptive", "backoff"] {
             let scenario = Scenario::parse(&with(&format!("{name} = {{}}")), "", "").unwrap();
             let named = Policy::named(name).map(|policy| policy.attempts(None));
             assert_eq!(scenario.own_law("own"), named, "{name}");

@@ -18,7 +18,7 @@ use toml::Spanned;
 use crate::chance::Spread;
 use crate::server::{Refusal, ServerSpec, Step};
 pub use check::ScenarioError;
-pub use law::{JitterSpec, LawSpec, OverSpec, RecoverySpec};
+pub use law::{JitterSpec, LawSpec};
 pub use measure::{Convergence, Show, Stretch, Toward};
 use units::{Rate, Time};
 
