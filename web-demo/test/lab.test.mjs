@@ -14,11 +14,11 @@ const [link, { USUAL }, { APIS, PRESETS, preset }, { lineOf, worldOf }, { Lane, 
 const engine = await simulator(Simulator, "lab");
 const files = { parse: async (file) => engine.parse(file), print: async (scenario) => engine.print(scenario) };
 
-/** The query of a state: a preset or the default scenario, with other keys; `own` are its custom laws. */
-async function lab({ preset: name = "", laws = ["adaptive", "no-gate"], seed = 1, speed = 0, at = null, own, ...keys } = {}) {
+/** The query of a state: a preset or the default scenario, with other keys. */
+async function lab({ preset: name = "", laws = ["adaptive", "no-gate"], seed = 1, speed = 0, at = null, ...keys } = {}) {
   const { scenario } = name ? await preset(name, files) : USUAL;
-  const isChanged = own || Object.keys(keys).length > 0;
-  return link.write({ base: isChanged ? "" : name, scenario: { ...scenario, ...(own && { laws: own }), ...keys }, laws, seed, speed, at }, files);
+  const isChanged = Object.keys(keys).length > 0;
+  return link.write({ base: isChanged ? "" : name, scenario: { ...scenario, ...keys }, laws, seed, speed, at }, files);
 }
 
 /** Runs a scenario file in the laboratory's module. */
@@ -201,22 +201,15 @@ const WORLDS = [
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { work: 2 } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { think: "500ms" } }] },
   { only: "Clients", clients: [{ processes: 5, threads: 2, demand: { on_off: { on: "10s", off: "5s" } } }] },
-  ...Object.entries({ fixed: { rate: "4/s" }, backoff: {} })
-    .map(([kind, parameters]) => ({ only: "Your own", law: "mine", own: { mine: { [kind]: parameters } } })),
   { only: "World" },
   { only: "World", latency: { lognormal: { median: "40ms", sigma: 0.5 } } },
 ];
-
-/** Settings of custom laws that are typed in and differ from the default. */
-const TEXTS = {
-  "Rate": "3/s", "Burst": "4", "First delay": "700ms", "Longest delay": "4s", "Factor": "3", "Attempts": "2",
-};
 
 /**
  * Changes one control of a section that is not in `done`, including those that appear later. Choices come last and from
  * the end, because those before them decide which others there are.
  */
-async function turn({ only, done, texts }) {
+async function turn({ only, done }) {
   const shown = () => [...document.querySelectorAll("#lab .take .file")].map(({ textContent }) => textContent);
   const before = shown();
   for (const details of document.querySelectorAll("#lab .controls details")) details.open = true;
@@ -230,7 +223,6 @@ async function turn({ only, done, texts }) {
   if (control) {
     // Among a law's choices the last differs most; elsewhere the next one differs.
     if (control instanceof HTMLSelectElement) control.selectedIndex = control.options[0].value === "" ? control.options.length - 1 : (control.selectedIndex + 1) % control.options.length;
-    else if (control.type === "text") control.value = texts[nameOf(control)];
     else if (control.type === "checkbox") control.checked = !control.checked;
     else control.value = control.value === "" ? "3" : String(Math.min(control.max || Infinity, Number(control.value) * 2 + (control.step === "any" ? 0 : 1)));
     for (const event of ["input", "change"]) control.dispatchEvent(new Event(event, { bubbles: true }));
@@ -245,8 +237,8 @@ test("every control changes the outcome", async (t) => {
   const { page, trouble } = visitor;
   const visible = new Set();
   const effective = new Set();
-  for (const { only, passed = [], law = "adaptive", server = { bucket: { burst: 20, rate: "10/s" } }, hints, own, ...keys } of WORLDS) {
-    const query = await lab({ laws: [law], at: 0, end: "40s", server: { ...server, hints }, own, ...keys });
+  for (const { only, passed = [], law = "adaptive", server = { bucket: { burst: 20, rate: "10/s" } }, hints, ...keys } of WORLDS) {
+    const query = await lab({ laws: [law], at: 0, end: "40s", server: { ...server, hints }, ...keys });
     const { scenario: whole, seed } = await read(query);
     const file = engine.print({ ...whole, title: title(whole) });
     /** Shows the world, without loading the page again. */
@@ -268,7 +260,7 @@ test("every control changes the outcome", async (t) => {
     // A control that has had an effect in another world is passed.
     const known = [...effective].filter((control) => control.startsWith(`${only}: `)).map((control) => control.slice(only.length + 2));
     for (const done = [...passed, ...known]; ;) {
-      const { names, turned, shown } = await page.evaluate(turn, { only, done, texts: TEXTS });
+      const { names, turned, shown } = await page.evaluate(turn, { only, done });
       for (const name of names) visible.add(`${only}: ${name}`);
       if (!turned) break;
       done.push(turned);
@@ -677,7 +669,7 @@ test("every law has the registry's one-line description", () => {
 
 test("no placeholder is cut off", async (t) => {
   for (const width of [360, 1280]) {
-    const { page } = await open(t, { at: 60e6, own: { mine: { backoff: {} } }, laws: ["adaptive", "mine"], width });
+    const { page } = await open(t, { at: 60e6, laws: ["adaptive"], width });
     await page.waitForSelector("#lab[data-state=rests]");
     await unfold(page);
     const cut = await page.locator("#lab input[placeholder]:not([placeholder=''])").evaluateAll((inputs) => inputs.filter((input) => {

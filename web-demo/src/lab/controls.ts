@@ -3,7 +3,6 @@
 import { changed, happenings, noSteps } from "./changes";
 import { h } from "./dom";
 import { button, choice, elements, fixed, make, number, rate, time, variant, varying, type Alternative, type Change, type Field, type Make } from "./fields";
-import { ownLaws } from "./ownlaws";
 import type { Group, State } from "./state";
 import { SECOND, spoken } from "./units";
 import { whatClients } from "./words";
@@ -15,7 +14,6 @@ export function controls(change: Change, laws: string[]): Field {
     ["Server", make(SERVER, change, ["scenario", "server"]), true],
     ["Hints in responses", make(HINTS, change, ["scenario", "server", "hints"]), false],
     ["Clients", groups(change, laws), true],
-    ["Your own laws", ownLaws(change), false],
     ["Events", [events(change)], true],
     ["World", [...make(WORLD, change, []), fixed(h("p", { class: "note" }, "The same scenario, law and seed give the same run on every machine."))], false],
   ];

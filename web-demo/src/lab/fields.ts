@@ -125,18 +125,6 @@ export const rate = (label: string, path: string, { empty, positive }: { positiv
     },
   });
 
-/** Text that `write` turns into a value of the scenario file; null if it is none. */
-export const text = (label: string, path: string, placeholder: string, write: (text: string) => unknown): Make => (change, base) => {
-  const place = within(base, path);
-  const input = h("input", { type: "text", id: fresh(), placeholder, autocomplete: "off", spellcheck: "false" });
-  input.addEventListener("input", () => {
-    const entered = input.value.trim();
-    change((state) => edited(state, place, entered === "" ? undefined : write(entered)));
-  });
-  const shown = (value: unknown) => (typeof value === "object" ? Object.entries(value!).map((each) => each.join(" ")).join() : String(value ?? ""));
-  return { element: labelled(label, input), sync: (state) => { if (!busy(input)) input.value = shown(get(state, place)); } };
-};
-
 /** The words, the value and the controls of an alternative. */
 export type Alternative = readonly [string, unknown, Make[]];
 
