@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU8;
 
-use super::hinted::BELOW;
+use super::hinted::{BELOW, is_bare};
 use super::log::{Coarse, Log, coarse};
 use super::meter::{FEW, Meter};
 use super::noise::Cause;
@@ -51,8 +51,7 @@ impl AdaptiveState {
         let (now, busy) = (sample.now, sample.outcome == Outcome::Busy);
         let cooldown = sample.hint.cooldown().unwrap_or(Span::ZERO).min(sample.ceiling);
         let begins = self.run.calls == 0;
-        let tells = sample.hint.cooldown().is_some() || sample.hint.describes_limit();
-        let told = tells && !sample.hint.has_room(sample.cost) && !self.is_alone(sample);
+        let told = !is_bare(sample) && !sample.hint.has_room(sample.cost) && !self.is_alone(sample);
         if sample.fresh
             && self.run.misses == 0
             && let Phase::Paced(paced) = &self.phase
@@ -117,8 +116,7 @@ impl AdaptiveState {
             return told || self.is_confirmed(sample) || knows && begins;
         }
         // If its retry is rejected too, the rate is the cause.
-        let suspect = core::mem::replace(&mut self.suspect, Suspect::None);
-        if suspect != Suspect::None && sample.attempt < 2 {
+        if self.suspect != Suspect::None && sample.attempt < 2 {
             return true;
         }
         if retry && !told {
@@ -298,8 +296,8 @@ impl AdaptiveState {
         self.event_at = now;
     }
 
-    /// The first rejection ends slow start: from now on calls are paced. If it is that of one call of a client that
-    /// calls rarely, its rate is not that of the server: returns the target, one call in four round trips.
+    /// The first rejection ends slow start: from now on calls are paced. If the client calls rarely, its rate is not
+    /// that of the server: returns the target, one call in four round trips.
     pub(super) fn leave_open(&mut self, open: &Open, now: Instant) -> Option<Log> {
         let sent = open.interval(self.interval_end, now, self.round_trip());
         // Of a burst, the server may have served only a part: halfway to that, on a logarithmic scale.
@@ -309,9 +307,8 @@ impl AdaptiveState {
             _ => Log::ZERO,
         };
         // With the cut of a quarter that follows, the rate is slightly less than half of what was measured.
-        let rarely = open.burst().is_none() && self.run.calls <= 1;
         let rarest = Log::of_span(self.round_trip()).octaves(2);
-        let rarely = rarely && sent > rarest;
+        let rarely = open.burst().is_none() && sent > rarest;
         let slower = if rarely { Log::ZERO } else { Log::of_ratio(7, 4) };
         self.interval = (sent + rejected.halved() + slower).min(SLOWEST);
         self.begin_paced(now);

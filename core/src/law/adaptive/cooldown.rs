@@ -81,11 +81,10 @@ impl AdaptiveState {
         let calls = self.meter.calls(self.usual);
         let Phase::Cooldown(open) = &self.phase else { return false };
         let knows = calls >= FEW || (calls > 0 && open.together);
+        // The cooldown was the response to the rejections before it.
+        (self.suspect, self.score) = (Suspect::None, 0);
         if !knows {
             self.phase = Phase::Open(Open::again());
-            if self.suspect == Suspect::Busy {
-                self.suspect = Suspect::Throttled;
-            }
             if calls == 0 {
                 // Other clients had used the whole limit.
                 self.meter = Meter::new(now);

@@ -64,7 +64,7 @@ const UNKNOWN: u32 = u32::MAX;
 const APP_LIMITED: u8 = 16;
 
 /// Whether this is a rejection without any hint, beside which earlier hints still apply.
-fn is_bare(sample: &Sample<'_>) -> bool {
+pub(super) fn is_bare(sample: &Sample<'_>) -> bool {
     let says = sample.hint.describes_limit() || sample.hint.cooldown().is_some();
     sample.outcome != Outcome::Ok && !says
 }

@@ -82,7 +82,7 @@ states! {
         Searched,
     }
 
-    /// The latest rejection of a first attempt before there is a rate, if nothing has confirmed it yet.
+    /// The latest rejection of a first attempt, if it may be evidence and nothing has confirmed it yet.
     Suspect {
         None,
         Throttled,

@@ -437,8 +437,7 @@ class Adaptive(Law):
             crowded = self.phase.cap is not None and sample.in_flight > 0
             knows = self.phase.together or (crowded and not retry)
             return told or self.is_confirmed(sample) or (knows and first)
-        suspect, self.suspect = self.suspect, 0
-        if suspect > 0 and sample.attempt < 2:
+        if self.suspect > 0 and sample.attempt < 2:
             return True
         if retry and not told:
             return False
@@ -534,8 +533,8 @@ class Adaptive(Law):
             # Of a burst, only a part may have been served.
             served = self.meter.calls(self.usual)
             rejected = max(0, log(max(1, self.phase.sends)) - log(max(1, served)))
-        # Whether one call was rejected of a client that calls rarely.
-        rarely = self.phase.measured != 0 and logs.octaves(sent, -2) > log(self.round_trip()) and self.calls <= 1
+        # Whether the client calls rarely.
+        rarely = self.phase.measured != 0 and logs.octaves(sent, -2) > log(self.round_trip())
         self.apart = min(add(add(sent, rejected // 2), 0 if rarely else logs.ratio(7, 4)), SLOWEST)
         self.begin_paced(now)
         return logs.octaves(log(self.round_trip()), 2) if rarely else None
@@ -619,8 +618,9 @@ class Adaptive(Law):
     def judge(self, now):
         """The first success after a cooldown while the law was open."""
         calls, again = self.meter.calls(self.usual), self.phase.together
+        self.suspect = self.score = 0
         if calls == 0 or (calls < FEW and not again):
-            self.phase, self.suspect = Open(together=True), min(self.suspect, THROTTLED)
+            self.phase = Open(together=True)
             if calls == 0:
                 self.meter = Meter(now)
             if self.interval_end <= within(now + logs.span(self.longest())):
