@@ -171,7 +171,7 @@ def places():
         script = Script(f"adaptive, one more call in flight after {served}", {"named": "adaptive"}, served, SECOND)
         script.calls(20, "ok", MS, 5 * MS)
         script.calls(1, EVIDENT, MS)
-        for others, between in ((2, 12), (1, 12), (0, 12), (2, 12), (4, 12), (4, served), (3, 12), (2, 12), (0, 12), (0, 12)):
+        for others, between in (*[(2, 12)] * 9, (1, 12), (0, 12), (2, 12), (4, 12), (4, served), (3, 12), (2, 12), (0, 12), (0, 12)):
             script.calls(between, "ok", MS)
             while len(script.outs) < others and (answer := script.poll())[0] != "full":
                 script.after(answer[1] - script.now if answer[0] == "wait" else 0)

@@ -40,7 +40,7 @@ def a_client(dice):
     interval = dice.number(0, 62 * OCTAVE)
     interval_end, fresh_at, event = (dice.near(now, 100 * SECOND) for _ in range(3))
     least, misses = dice.number(0, U8), dice.choice([1, 2, 5, dice.number(1, 40)])
-    calls, own = dice.choice([misses, dice.number(1, misses)]), dice.choice([0, dice.number(1, 8)])
+    calls, own = dice.choice([misses, dice.number(1, misses)]), dice.choice([0, dice.number(1, 4)])
     release = dice.choice([fresh_at, dice.near(now, 100 * SECOND)])
     ceiling = dice.number(0, 2**14)
     flight = dice.choice([0, dice.number(0, 255)])
@@ -49,7 +49,7 @@ def a_client(dice):
     server = dice.choice([1 + (misses >= 4), FAILING + (calls >= 4)])
     hinted = [0, 0, U32, 0, 0, 16, 0]
     missed = [server, misses, calls, own, 0, 0, fresh_at, event]
-    return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, *hinted], now
+    return [*paced, *meter, interval_end, release, interval, event, 0, ceiling, *missed, 16, 0, 255, 0, 0, *hinted], now
 
 
 def parts(state):

@@ -12,6 +12,7 @@ mod probe;
 
 use crate::gate::Pacing;
 use crate::law::{Adaptive, AdaptiveState, Law};
+use crate::mean_cost::MeanCost;
 use crate::numbers::Kind::{self, At, Byte, Four, Two};
 use crate::numbers::{Numbers, hinted, hinted_field};
 use crate::{Hint, Instant, Outcome};
@@ -24,9 +25,9 @@ use probe::Probe;
 const OPEN: &[Kind] = &[Two, Two, Two, Byte, Byte, Two, Byte, Byte, Two, Two, Two];
 const LOG: &[Kind] = &[Four];
 const PROBE: &[Kind] = &[Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four];
-const USUAL: &[Kind] = &[Four, Byte];
+const USUAL: &[Kind] = &[Byte];
 /// The layout of the state: paced calls and the noise among them, the meter, interval end and
-/// release, the interval, the event, the misses and their evidence, the usual call, and hints.
+/// release, the interval, the event, the misses and their evidence, the usual call, calls in flight, and hints.
 #[rustfmt::skip]
 const PACED: &[Kind] = &[
     Byte, Four, Byte, Byte, Byte, Byte, Four, Two, Byte, Byte, Four,
@@ -34,7 +35,7 @@ const PACED: &[Kind] = &[
     At, Four, Four, At, Four, Two,
     At, At, Four,
     At, Four, Two, Byte, Byte, Byte, Byte, Byte, Byte, At, At,
-    Four, Byte,
+    Four, Byte, Byte, Byte, Byte,
     Four, Four, Four, Four, Two, Byte, Byte,
 ];
 const LAW: Adaptive = Adaptive::DEFAULT;
@@ -73,8 +74,9 @@ fn part(step: &str, of: &mut Numbers) -> Option<Vec<u64>> {
             answer = hinted_field(&probe.deepen(of.u8()), LOG);
         }
         "usual" => {
+            let mut mean = MeanCost(of.u32());
             let mut usual: Usual = of.field(USUAL)?;
-            answer = vec![(usual.see(of.u32()) as u32).into()];
+            answer = vec![(usual.see(&mut mean, of.u32()) as u32).into(), mean.0.into()];
             answer.extend(hinted_field(&usual, USUAL));
         }
         "open" => {

@@ -165,7 +165,8 @@ impl AdaptiveState {
         self.hinted.busy == 0 && !self.is_open() && self.hinted.leaves_room(in_flight)
     }
 
-    /// Whether a rejection, or if it says nothing the latest response that did, says that enough is left for the call.
+    /// Whether a rejection says that enough is left for the call or, if it says nothing, the latest response that did
+    /// left room for others.
     pub(super) fn is_unexplained(&self, sample: &Sample<'_>) -> bool {
         sample.hint.has_room(sample.cost)
             || is_bare(sample) && self.hinted.leaves_room(sample.in_flight)

@@ -21,9 +21,9 @@ pub(super) struct Places {
     evidence: u8,
 }
 
-/// Four rejections with more calls in flight are enough.
-const ENOUGH: u8 = 8;
-const MOST: u8 = 12;
+/// Twelve rejections with more calls in flight are enough. With fewer, clients that share a rate are less fair.
+const ENOUGH: u8 = 24;
+const MOST: u8 = 28;
 /// Any number of calls may be in flight.
 const NONE: u8 = u8::MAX;
 /// One more call is tried after 2^8 successes since a cut, and may be the cause of a rejection until 2^5 later.
@@ -43,7 +43,7 @@ impl Places {
     /// A call was served while `in_flight` others were in flight, after so many successes since the latest cut.
     pub(super) fn serve(&mut self, in_flight: u16, successes: u16) {
         self.last = small(in_flight);
-        if self.is_full(self.last) && successes % EVERY == EVERY - 1 {
+        if self.is_full(self.last) && successes > 0 && successes % EVERY == 0 {
             self.most = self.most.saturating_add(1);
         }
     }
@@ -84,28 +84,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calls_in_flight_are_limited_after_four_rejections_with_more_of_them_than_at_successes() {
+    fn the_calls_in_flight_are_limited_after_twelve_rejections_with_more_of_them_than_at_successes()
+    {
         let mut places = Places::new();
         let mut reject = |last, in_flight| {
             places.serve(last, 0);
             assert!(!places.reject(in_flight, 0));
             places.most
         };
+        assert_eq!([(2, 3); 11].map(|(last, in_flight)| reject(last, in_flight)), [NONE; 11]);
         // A rejection with fewer counts against it, and so does one with as many, unless there are none.
-        let rejections = [(2, 3), (2, 3), (3, 2), (0, 1), (0, 0), (4, 5), (5, 5), (0, 7), (3, 4)];
+        let rejections = [(3, 2), (0, 1), (0, 0), (5, 5), (4, 5), (0, 7), (3, 4)];
         let most = rejections.map(|(last, in_flight)| reject(last, in_flight));
-        assert_eq!(most, [NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 4]);
+        assert_eq!(most, [NONE, NONE, NONE, NONE, NONE, 7, 4]);
         // What is rejected with fewer calls in flight changes nothing else, until no evidence is left.
-        assert_eq!(
-            [(9, 2); 4].map(|(last, in_flight)| reject(last, in_flight)),
-            [4, 4, NONE, NONE]
-        );
+        let fewer = [(9, 2); 9].map(|(last, in_flight)| reject(last, in_flight));
+        assert_eq!(fewer, [4, 4, 4, 4, 4, 4, 4, 4, NONE]);
     }
 
     #[test]
     fn one_more_call_is_tried_after_256_successes_and_its_rejection_is_no_cut() {
         let limit = |most| Places { most, last: 0, evidence: ENOUGH };
-        for (in_flight, successes, most) in [(3, 254, 4), (3, 255, 5), (2, 255, 4), (3, 511, 5)] {
+        for (in_flight, successes, most) in
+            [(3, 255, 4), (3, 256, 5), (2, 256, 4), (3, 0, 4), (3, u16::MAX, 4)]
+        {
             let mut places = limit(4);
             places.serve(in_flight, successes);
             assert_eq!(places.most, most, "{in_flight} after {successes}");

@@ -78,7 +78,7 @@ states! {
     /// The first rate.
     Rate {
         Found,
-        /// No eight calls in a row were served since a hit.
+        /// Fewer than eight calls were served since a cut.
         Searched,
     }
 

@@ -247,7 +247,7 @@ class Places:
 
     def serve(self, in_flight, successes):
         self.last = min(in_flight, 254)
-        if self.most <= self.last + 1 and successes % 256 == 255:
+        if self.most <= self.last + 1 and successes > 0 and successes % 256 == 0:
             self.most = min(self.most + 1, 255)
 
     def reject(self, in_flight, successes):
@@ -255,12 +255,12 @@ class Places:
         in_flight = min(in_flight, 254)
         full, more = self.most <= in_flight + 1, in_flight > self.last
         if more:
-            self.evidence = min(self.evidence + 2, 12)
+            self.evidence = min(self.evidence + 2, 28)
         elif in_flight < self.last or in_flight > 0:
             self.evidence = max(self.evidence - (3 if in_flight < self.last else 1), 0)
         if self.evidence == 0:
             self.most = 255
-        elif in_flight > 0 and (full or (more and self.evidence >= 8)):
+        elif in_flight > 0 and (full or (more and self.evidence >= 24)):
             self.most = min(self.most, in_flight)
         return more and full and successes >= 256 and successes % 256 < 32
 
