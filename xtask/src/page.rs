@@ -17,7 +17,7 @@ const MODULES: [(&str, &str, &str, &str); 2] = [
     ("story", "tidegate-sim-story", "profile.wasm.opt-level='s'", SMALL),
     ("lab", "tidegate-sim-wasm", "profile.wasm.opt-level=2", "-O1"),
 ];
-const SMALL: &str = "-Oz --converge --gufa-optimizing -Oz --converge";
+const SMALL: &str = "--flatten --rereloop -Oz --converge --gufa-optimizing -Oz --converge";
 
 /// How wasm-opt shrinks them. Every engine of recent years supports these features. The stack grows
 /// down to address 0 and never uses its first kilobyte.

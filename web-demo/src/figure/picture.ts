@@ -39,7 +39,7 @@ const STALE = 12;
 const readings = new WeakMap<Track, Reading>();
 
 /** The height of the lines in their own units. */
-export const TALL = 1000;
+export const TALL = 400;
 
 /** What has been smoothed, where later bins change nothing. */
 const smoothed = new WeakMap<number[], number[]>();
