@@ -43,7 +43,7 @@ impl Places {
     /// A call was served while `in_flight` others were in flight, after so many successes since the latest cut.
     pub(super) fn serve(&mut self, in_flight: u16, successes: u16) {
         self.last = small(in_flight);
-        if self.is_full(self.last) && successes > 0 && successes % EVERY == 0 {
+        if self.is_full(self.last) && successes > 0 && successes.is_multiple_of(EVERY) {
             self.most = self.most.saturating_add(1);
         }
     }
