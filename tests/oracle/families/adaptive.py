@@ -150,6 +150,27 @@ def long_epochs():
         yield script
 
 
+def slower():
+    """A rejection of a client that is slower than its rate counts if the retry or another call is rejected too."""
+    for attempt, reply in ((1, "ok"), (0, "throttled"), (1, "throttled"), (2, "throttled")):
+        script = Script(f"adaptive, {reply} at attempt {attempt} after a rejection", {"named": "adaptive"}, attempt, SECOND)
+        script.calls(20, "ok", MS, 5 * MS)
+        script.calls(1, EVIDENT, MS)
+        script.calls(40, "ok", MS)
+        for _ in range(4):
+            script.after(100 * MS)
+            script.call("throttled", MS)
+            again = 0
+            for into in range(1, attempt + 1):
+                again = script.retry(again, into=into)
+            script.after(2 * SECOND)
+            script.call(reply, MS, again)
+            script.retry(into=3)
+            script.calls(9, "ok", MS)
+            script.intervals()
+        yield script
+
+
 def cooldowns():
     """Epochs last more cooldowns as hits repeat; above the plateau, the rate grows as in an epoch of eight."""
     for hits in (1, 3, 4, 5, 7):
@@ -185,6 +206,6 @@ def places():
 
 def vectors():
     scripts = [*map(phases, range(110)), *map(noise, range(8)), *map(windows, range(60))]
-    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs(), *cooldowns(), *places()]
+    scripts += [*pools(), *dark_times(), *quotas(), *long_epochs(), *cooldowns(), *slower(), *places()]
     for script in scripts:
         yield script.vector()

@@ -137,9 +137,10 @@ impl AdaptiveState {
         (begins || pending) && !self.is_chance() && (tolerance == 0 || !self.is_noise(tolerance))
     }
 
-    /// Whether this call, which will be tried again, was the latest one, and was sent an interval or more after the
-    /// client could have sent it. If a client sends more slowly than its rate, the rate is not the cause of a rejection,
-    /// and calls an interval apart may be served. But not if the client sends a call as soon as the previous one is answered.
+    /// Whether this call was the latest one, of a program that tries calls again, and was sent an interval or more after
+    /// the client could have sent it (after more than 64, the rate is not that of the program's use). Such a client is slower
+    /// than its rate, which is not the cause of a rejection. The interval is longer than a round trip, so the client does
+    /// not only wait for its responses.
     fn was_slower(&self, sample: &Sample<'_>) -> bool {
         sample.attempt == 0
             && sample.tries_again
